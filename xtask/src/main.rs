@@ -1,0 +1,3 @@
+//! Maintenance tasks.
+
+fn main() {}

@@ -1,1 +1,8 @@
-//! In preparation.
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod cli;
+mod error;
+pub mod look;
+
+pub use error::{Error, Outcome};

@@ -1,0 +1,36 @@
+//! The commands that look at files and change nothing.
+//!
+//! One file per command: its arguments and a `run` that writes to the stream it is given.
+
+pub mod dump;
+pub mod extract;
+pub mod info;
+pub mod kv;
+pub mod sample;
+pub mod selftest;
+pub mod tensors;
+pub mod verify;
+
+use std::path::PathBuf;
+
+/// What every command that reads one model takes.
+#[derive(Debug, clap::Args)]
+pub struct Input {
+    /// The model: a GGUF file, or part 1 of a split set
+    ///
+    /// Example: `export-gguf info model-00001-of-00003.gguf`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Also read files with gaps, reordered or unpadded tensors, or types nobody knows
+    ///
+    /// Bounds are never lenient. Example: `export-gguf tensors old.gguf --lenient`
+    #[arg(long)]
+    pub lenient: bool,
+
+    /// Print JSON instead of text
+    ///
+    /// Example: `export-gguf info model.gguf --json`
+    #[arg(long)]
+    pub json: bool,
+}

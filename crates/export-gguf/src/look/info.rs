@@ -1,0 +1,23 @@
+//! `info`: a model at a glance.
+
+use std::io::Write;
+
+use super::Input;
+use crate::{Error, Outcome};
+
+/// The arguments of `info`.
+#[derive(Debug, clap::Args)]
+pub struct InfoArgs {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the fields document themselves")]
+    pub input: Input,
+}
+
+/// Runs the command, writing to `out`.
+///
+/// # Errors
+/// When the file cannot be read or `out` not written.
+pub fn run(args: &InfoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
+    writeln!(out, "{}", args.input.file.display())?;
+    Err(Error::Refused("`info` is not built yet".into()))
+}

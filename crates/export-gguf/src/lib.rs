@@ -4,5 +4,6 @@
 pub mod cli;
 mod error;
 pub mod look;
+pub mod mix;
 
 pub use error::{Error, Outcome};

@@ -1,0 +1,16 @@
+//! Mixes: what `Q4_K_M` means, tensor by tensor.
+//!
+//! [`assign`] is llama-quantize's choice of types as a pure function of names, shapes, a few
+//! [`HyperParameters`] and [`Options`]; the rules themselves are data (`rules.rs`).
+
+mod file_type;
+mod names;
+mod policy;
+mod rules;
+
+pub use file_type::FileType;
+pub use names::{Part, part_of};
+pub use policy::{
+    Choice, HyperParameters, Options, Override, PolicyError, Reason, Subject, assign, processing_order,
+};
+pub use rules::When;

@@ -1,1 +1,17 @@
-//! In preparation.
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod block;
+mod error;
+mod format;
+pub mod formats;
+mod grid;
+mod half;
+mod scan;
+#[doc(hidden)]
+pub mod simd;
+
+pub use block::{Block, Encode, Rows, Weights, cast_blocks, cast_blocks_mut};
+pub use error::{DecodeError, EncodeError, LengthError, NonFiniteScale};
+pub use format::{FORMATS, Format};
+pub use half::{Bf16, F16};

@@ -1,0 +1,68 @@
+//! `IQ1_M`: groups of 8 ternary levels, scales per 16, no scale field. 1.75 bits per weight.
+//!
+//! ```text
+//! byte  0  qs[32]     low 8 bits of the codebook index of each group of 8
+//!      32  qh[16]     a nibble per group, low first: bits 0..3 are bits 8..11 of the index, bit 3
+//!                     shifts the levels down by 1/8 instead of up
+//!      48  scales[8]  four u16: bits 3k..3k+3 of number i are the scale of weights
+//!                     64i + 16k..64i + 16k + 16; the four top nibbles, first one lowest, are the
+//!                     f16 scale of the scales
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::grid::{IQ1_DELTA, IQ1S};
+use crate::simd::Simd;
+
+/// 256 weights of 1.75 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Iq1M {
+    /// The low 8 bits of the codebook index of each 8 weights.
+    pub qs: [u8; 32],
+    /// High index bits and shift of two groups per byte.
+    pub qh: [u8; 16],
+    /// Sixteen 3-bit scales, and the f16 scale of the scales in the top nibbles of four u16.
+    pub scales: [u8; 8],
+}
+
+impl Block for Iq1M {
+    const TYPE: GgmlType = GgmlType::IQ1_M;
+    type Weights = [f32; 256];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let d = simd.widen(self.d());
+        for (g, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let scale = self.packed()[g / 8] >> (g / 2 % 4 * 3) & 7;
+            let dl = d * f32::from(2 * scale + 1);
+            let high = self.qh[g / 2] >> (g % 2 * 4);
+            let index = usize::from(self.qs[g]) | usize::from(high & 7) << 8;
+            let delta = if high & 8 != 0 { -IQ1_DELTA } else { IQ1_DELTA };
+            *out = IQ1S[index].to_le_bytes().map(|level| dl * (f32::from(level as i8) + delta));
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d().is_finite()
+    }
+}
+
+impl Iq1M {
+    /// The scales as four little-endian numbers.
+    #[inline(always)]
+    fn packed(&self) -> [u16; 4] {
+        core::array::from_fn(|i| u16::from_le_bytes([self.scales[2 * i], self.scales[2 * i + 1]]))
+    }
+
+    /// The scale of the scales, gathered from the top nibbles.
+    #[must_use]
+    #[inline(always)]
+    pub fn d(&self) -> F16 {
+        let s = self.packed();
+        F16::from_bits(s[0] >> 12 | s[1] >> 8 & 0x00F0 | s[2] >> 4 & 0x0F00 | s[3] & 0xF000)
+    }
+}

@@ -1,0 +1,49 @@
+//! `IQ2_XS`: groups of 8 from a 512-entry codebook. 2.3125 bits per weight.
+//!
+//! ```text
+//! byte  0  d          f16 scale of the scales
+//!       2  qs[32]     u16 per group of 8: bits 0..9 codebook index, bits 9..16 sign pattern
+//!      66  scales[8]  byte j: scale of weights 32j..32j+16 (low nibble) and 32j+16..32j+32
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::little_endian::U16;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::formats::iq::signed;
+use crate::grid::{IQ2XS, SIGNS};
+use crate::simd::Simd;
+
+/// 256 weights of about 2.3 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Iq2Xs {
+    /// The scale of the scales.
+    pub d: F16,
+    /// Codebook index and sign pattern of each 8 weights.
+    pub qs: [U16; 32],
+    /// Two 4-bit scales per byte, one per 16 weights.
+    pub scales: [u8; 8],
+}
+
+impl Block for Iq2Xs {
+    const TYPE: GgmlType = GgmlType::IQ2_XS;
+    type Weights = [f32; 256];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let d = simd.widen(self.d);
+        for (g, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let scale = self.scales[g / 4] >> (g / 2 % 2 * 4) & 15;
+            let db = d * (0.5 + f32::from(scale)) * 0.25;
+            let q = usize::from(self.qs[g].get());
+            *out = signed(db, IQ2XS[q & 511].to_le_bytes(), SIGNS[q >> 9]);
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
+}

@@ -1,0 +1,59 @@
+//! `IQ3_S`: groups of 4 from a 512-entry codebook, full signs. 3.4375 bits per weight.
+//!
+//! ```text
+//! byte  0  d          f16 scale of the scales
+//!       2  qs[64]     low 8 bits of the codebook index of each group of 4
+//!      66  qh[8]      bit i of byte j: bit 8 of the index of group 8j + i
+//!      74  signs[32]  bit i of byte g: weight 8g + i is negative
+//!     106  scales[4]  byte j: scale of weights 64j..64j+32 (low nibble) and 64j+32..64j+64
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::formats::iq::{join, signed};
+use crate::grid::IQ3S;
+use crate::simd::Simd;
+
+/// 256 weights of about 3.4 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Iq3S {
+    /// The scale of the scales.
+    pub d: F16,
+    /// The low 8 bits of the codebook index of each 4 weights.
+    pub qs: [u8; 64],
+    /// The high bit of eight indices per byte.
+    pub qh: [u8; 8],
+    /// One sign bit per weight, 1 is minus.
+    pub signs: [u8; 32],
+    /// Two 4-bit scales per byte, one per 32 weights: the weights' is twice that plus 1.
+    pub scales: [u8; 4],
+}
+
+impl Block for Iq3S {
+    const TYPE: GgmlType = GgmlType::IQ3_S;
+    type Weights = [f32; 256];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let d = simd.widen(self.d);
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let scale = self.scales[s / 2] >> (s % 2 * 4) & 15;
+            let db = d * (1 + 2 * i32::from(scale)) as f32;
+            for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let entry = |i: usize| {
+                    let high = usize::from(self.qh[s] >> (2 * l + i) & 1);
+                    IQ3S[usize::from(self.qs[8 * s + 2 * l + i]) | high << 8]
+                };
+                *out = signed(db, join(entry(0), entry(1)), self.signs[4 * s + l]);
+            }
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
+}

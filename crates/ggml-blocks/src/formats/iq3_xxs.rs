@@ -1,0 +1,54 @@
+//! `IQ3_XXS`: groups of 4 from a 256-entry codebook. 3.0625 bits per weight.
+//!
+//! ```text
+//! byte  0  d       f16 scale of the scales
+//!       2  qs[64]  codebook index of each group of 4
+//!      66  scales_and_signs[32]
+//!                  little-endian u32 per 32 weights: bits 7l..7l+7 sign pattern of weights
+//!                  8l..8l+8, bits 28..32 the scale
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::formats::iq::{join, signed};
+use crate::grid::{IQ3XXS, SIGNS};
+use crate::simd::Simd;
+
+/// 256 weights of about 3 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Iq3Xxs {
+    /// The scale of the scales.
+    pub d: F16,
+    /// The codebook index of each 4 weights.
+    pub qs: [u8; 64],
+    /// Sign patterns and the scale of each 32 weights. (ggml has these at the end of `qs`.)
+    pub scales_and_signs: [u8; 32],
+}
+
+impl Block for Iq3Xxs {
+    const TYPE: GgmlType = GgmlType::IQ3_XXS;
+    type Weights = [f32; 256];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let d = simd.widen(self.d);
+        let (rest, _) = self.scales_and_signs.as_chunks::<4>();
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let rest = u32::from_le_bytes(rest[s]);
+            let db = d * (0.5 + (rest >> 28) as f32) * 0.5;
+            for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let at = 8 * s + 2 * l;
+                let grid = join(IQ3XXS[usize::from(self.qs[at])], IQ3XXS[usize::from(self.qs[at + 1])]);
+                *out = signed(db, grid, SIGNS[(rest >> (7 * l) & 127) as usize]);
+            }
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
+}

@@ -1,0 +1,44 @@
+//! `IQ4_NL`: 16 unevenly spaced levels. 4.5 bits per weight.
+//!
+//! ```text
+//! byte  0  d       f16 scale
+//!       2  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j; index of a level
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::grid::IQ4_LEVELS;
+use crate::simd::Simd;
+
+/// 32 weights of 4 bits with uneven levels.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Iq4Nl {
+    /// The scale.
+    pub d: F16,
+    /// Two level indices per byte.
+    pub qs: [u8; 16],
+}
+
+impl Block for Iq4Nl {
+    const TYPE: GgmlType = GgmlType::IQ4_NL;
+    type Weights = [f32; 32];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
+        let d = simd.widen(self.d);
+        let low = simd.lookup16(&IQ4_LEVELS, self.qs.map(|q| q & 15));
+        let high = simd.lookup16(&IQ4_LEVELS, self.qs.map(|q| q >> 4));
+        for j in 0..16 {
+            out[j] = d * f32::from(low[j]);
+            out[16 + j] = d * f32::from(high[j]);
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
+}

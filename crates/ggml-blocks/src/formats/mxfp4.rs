@@ -1,0 +1,50 @@
+//! MXFP4: 4-bit floats (E2M1) with a power-of-two scale (E8M0). 4.25 bits per weight.
+//!
+//! ```text
+//! byte  0  e       scale 2^(e - 127); the table of levels is doubled, so decoding halves it
+//!       1  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::block::Block;
+use crate::grid::E2M1_DOUBLED;
+use crate::simd::Simd;
+
+/// 32 weights in E2M1.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Mxfp4 {
+    /// The exponent of the scale plus 127. 255 is 2 to the 128 here as in ggml, not NaN.
+    pub e: u8,
+    /// Two weights per byte: sign, 2 bits of exponent, 1 of mantissa.
+    pub qs: [u8; 16],
+}
+
+impl Block for Mxfp4 {
+    const TYPE: GgmlType = GgmlType::MXFP4;
+    type Weights = [f32; 32];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
+        let d = half_scale(self.e);
+        let low = simd.lookup16(&E2M1_DOUBLED, self.qs.map(|q| q & 15));
+        let high = simd.lookup16(&E2M1_DOUBLED, self.qs.map(|q| q >> 4));
+        for j in 0..16 {
+            out[j] = f32::from(low[j]) * d;
+            out[16 + j] = f32::from(high[j]) * d;
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.e != 255
+    }
+}
+
+/// 2^(e - 128): half the scale.
+#[inline(always)]
+pub(crate) fn half_scale(e: u8) -> f32 {
+    let e = u32::from(e);
+    f32::from_bits(if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 })
+}

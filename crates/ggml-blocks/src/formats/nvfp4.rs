@@ -1,0 +1,63 @@
+//! NVFP4: 4-bit floats (E2M1), a UE4M3 scale for each 16. 4.5 bits per weight.
+//!
+//! ```text
+//! byte  0  d[4]    scale of each 16 weights: 4 bits of exponent (bias 7), 3 of mantissa, bit 7 unused
+//!       4  qs[32]  sub-block s in bytes 8s..8s+8: low nibble of byte j is weight 16s + j,
+//!                  high nibble weight 16s + 8 + j
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::block::Block;
+use crate::grid::E2M1_DOUBLED;
+use crate::simd::Simd;
+
+/// 64 weights in E2M1.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Nvfp4 {
+    /// The scale of each 16 weights in UE4M3.
+    pub d: [u8; 4],
+    /// Two weights per byte: sign, 2 bits of exponent, 1 of mantissa.
+    pub qs: [u8; 32],
+}
+
+impl Block for Nvfp4 {
+    const TYPE: GgmlType = GgmlType::NVFP4;
+    type Weights = [f32; 64];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 64]) {
+        let (pairs, _) = self.qs.as_chunks::<16>();
+        for (p, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let low = simd.lookup16(&E2M1_DOUBLED, pairs[p].map(|q| q & 15));
+            let high = simd.lookup16(&E2M1_DOUBLED, pairs[p].map(|q| q >> 4));
+            let (d0, d1) = (half_scale(self.d[2 * p]), half_scale(self.d[2 * p + 1]));
+            for j in 0..8 {
+                out[j] = f32::from(low[j]) * d0;
+                out[8 + j] = f32::from(high[j]) * d0;
+                out[16 + j] = f32::from(low[8 + j]) * d1;
+                out[24 + j] = f32::from(high[8 + j]) * d1;
+            }
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        true // every byte is a finite scale
+    }
+}
+
+/// Half of a UE4M3 number; `0x7F` is 0 as in ggml, bit 7 counts only in that comparison.
+#[inline(always)]
+pub(crate) fn half_scale(x: u8) -> f32 {
+    if x == 0x7F {
+        return 0.0;
+    }
+    let (exponent, mantissa) = (u32::from(x >> 3 & 15), u32::from(x & 7));
+    if exponent == 0 {
+        mantissa as f32 * (1.0 / 1024.0)
+    } else {
+        f32::from_bits((exponent + 119) << 23 | mantissa << 20)
+    }
+}

@@ -1,0 +1,44 @@
+//! `Q4_1`: 16 levels above a minimum. 5 bits per weight.
+//!
+//! ```text
+//! byte  0  d       f16 scale
+//!       2  m       f16 minimum
+//!       4  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::simd::Simd;
+
+/// 32 weights of 4 bits with a minimum.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Q4_1 {
+    /// The scale.
+    pub d: F16,
+    /// The minimum, added.
+    pub m: F16,
+    /// Two levels per byte.
+    pub qs: [u8; 16],
+}
+
+impl Block for Q4_1 {
+    const TYPE: GgmlType = GgmlType::Q4_1;
+    type Weights = [f32; 32];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
+        let (d, m) = (simd.widen(self.d), simd.widen(self.m));
+        for j in 0..16 {
+            out[j] = f32::from(self.qs[j] & 15) * d + m;
+            out[16 + j] = f32::from(self.qs[j] >> 4) * d + m;
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite() && self.m.is_finite()
+    }
+}

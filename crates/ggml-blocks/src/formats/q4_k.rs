@@ -1,0 +1,69 @@
+//! `Q4_K`: 16 levels, 8 sub-blocks of 32 with 6-bit scales and minimums. 4.5 bits per weight.
+//!
+//! ```text
+//! byte  0  d           f16 scale of the scales
+//!       2  dmin        f16 scale of the minimums
+//!       4  scales[12]  low 6 bits of bytes 0..4: scales 0..4; of bytes 4..8: minimums 0..4;
+//!                      byte 8+j: low nibble of scale 4+j and of minimum 4+j (above);
+//!                      bits 6..8 of byte j: bits 4..6 of scale 4+j, of byte 4+j: of minimum 4+j
+//!      16  qs[128]     group g of 64 weights in bytes 32g..32g+32: low nibble of byte l is
+//!                      weight 64g + l, high nibble weight 64g + 32 + l
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::simd::Simd;
+
+/// 256 weights of 4 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Q4K {
+    /// The scale of the scales.
+    pub d: F16,
+    /// The scale of the minimums, which are subtracted.
+    pub dmin: F16,
+    /// Eight 6-bit scales and eight 6-bit minimums in ggml's packing.
+    pub scales: [u8; 12],
+    /// Two levels per byte, 32 weights apart.
+    pub qs: [u8; 128],
+}
+
+impl Block for Q4K {
+    const TYPE: GgmlType = GgmlType::Q4_K;
+    type Weights = [f32; 256];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
+        let (scales, mins) = scales_and_mins(&self.scales);
+        for (g, out) in out.as_chunks_mut::<64>().0.iter_mut().enumerate() {
+            let (d0, m0) = (d * f32::from(scales[2 * g]), min * f32::from(mins[2 * g]));
+            let (d1, m1) = (d * f32::from(scales[2 * g + 1]), min * f32::from(mins[2 * g + 1]));
+            for l in 0..32 {
+                let q = self.qs[32 * g + l];
+                out[l] = d0 * f32::from(q & 15) - m0;
+                out[32 + l] = d1 * f32::from(q >> 4) - m1;
+            }
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite() && self.dmin.is_finite()
+    }
+}
+
+/// Unpacks the eight 6-bit scales and the eight 6-bit minimums of `Q4_K` and `Q5_K`.
+#[inline(always)]
+pub(super) fn scales_and_mins(packed: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
+    let (mut scales, mut mins) = ([0; 8], [0; 8]);
+    for j in 0..4 {
+        scales[j] = packed[j] & 63;
+        mins[j] = packed[j + 4] & 63;
+        scales[j + 4] = packed[j + 8] & 15 | packed[j] >> 6 << 4;
+        mins[j + 4] = packed[j + 8] >> 4 | packed[j + 4] >> 6 << 4;
+    }
+    (scales, mins)
+}

@@ -1,0 +1,58 @@
+//! `Q5_K`: 32 levels, 8 sub-blocks of 32 with 6-bit scales and minimums. 5.5 bits per weight.
+//!
+//! ```text
+//! byte  0  d           f16 scale of the scales
+//!       2  dmin        f16 scale of the minimums
+//!       4  scales[12]  as in Q4_K
+//!      16  qh[32]      bit j of byte l: bit 4 of weight 32j + l
+//!      48  qs[128]     group g of 64 weights in bytes 32g..32g+32: low nibble of byte l is
+//!                      weight 64g + l, high nibble weight 64g + 32 + l
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::formats::q4_k::scales_and_mins;
+use crate::simd::Simd;
+
+/// 256 weights of 5 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Q5K {
+    /// The scale of the scales.
+    pub d: F16,
+    /// The scale of the minimums, which are subtracted.
+    pub dmin: F16,
+    /// Eight 6-bit scales and eight 6-bit minimums, packed as in `Q4_K`.
+    pub scales: [u8; 12],
+    /// The fifth bit of eight levels per byte, 32 weights apart.
+    pub qh: [u8; 32],
+    /// The low four bits of two levels per byte, 32 weights apart.
+    pub qs: [u8; 128],
+}
+
+impl Block for Q5K {
+    const TYPE: GgmlType = GgmlType::Q5_K;
+    type Weights = [f32; 256];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
+        let (scales, mins) = scales_and_mins(&self.scales);
+        for (g, out) in out.as_chunks_mut::<64>().0.iter_mut().enumerate() {
+            let (d0, m0) = (d * f32::from(scales[2 * g]), min * f32::from(mins[2 * g]));
+            let (d1, m1) = (d * f32::from(scales[2 * g + 1]), min * f32::from(mins[2 * g + 1]));
+            for l in 0..32 {
+                let (q, h) = (self.qs[32 * g + l], self.qh[l] >> (2 * g));
+                out[l] = d0 * f32::from(q & 15 | (h & 1) << 4) - m0;
+                out[32 + l] = d1 * f32::from(q >> 4 | (h & 2) << 3) - m1;
+            }
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite() && self.dmin.is_finite()
+    }
+}

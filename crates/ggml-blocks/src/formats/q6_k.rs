@@ -1,0 +1,55 @@
+//! `Q6_K`: 64 levels around zero, 16 sub-blocks of 16 with 8-bit scales. 6.5625 bits per weight.
+//!
+//! ```text
+//! byte  0  ql[128]     half h of 128 weights in bytes 64h..64h+64: low nibble of byte l (0..64)
+//!                      is weight 128h + l, high nibble weight 128h + 64 + l; low four bits
+//!     128  qh[64]      half h in bytes 32h..32h+32: bits 2k..2k+2 of byte l are bits 4..6 of
+//!                      weight 128h + 32k + l; level + 32
+//!     192  scales[16]  signed scale of each 16 weights
+//!     208  d           f16 scale of the scales
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::Block;
+use crate::simd::Simd;
+
+/// 256 weights of 6 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Q6K {
+    /// The low four bits of two levels per byte, 64 weights apart.
+    pub ql: [u8; 128],
+    /// The high two bits of four levels per byte, 32 weights apart; a level is plus 32.
+    pub qh: [u8; 64],
+    /// The scale of each 16 weights.
+    pub scales: [i8; 16],
+    /// The scale of the scales.
+    pub d: F16,
+}
+
+impl Block for Q6K {
+    const TYPE: GgmlType = GgmlType::Q6_K;
+    type Weights = [f32; 256];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let d = simd.widen(self.d);
+        for (half, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
+            for (k, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                let dl = d * f32::from(self.scales[8 * half + k]);
+                for l in 0..16 {
+                    let low = self.ql[64 * half + 16 * (k % 4) + l] >> (k / 4 * 4) & 15;
+                    let high = self.qh[32 * half + 16 * (k % 2) + l] >> (k / 2 * 2) & 3;
+                    out[l] = dl * (i32::from(low | high << 4) - 32) as f32;
+                }
+            }
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
+}

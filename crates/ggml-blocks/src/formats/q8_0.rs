@@ -1,0 +1,58 @@
+//! `Q8_0`: signed bytes times a scale. 8.5 bits per weight.
+//!
+//! ```text
+//! byte  0  d       f16 scale
+//!       2  qs[32]  byte j: weight j, signed
+//! ```
+
+use gguf_format::GgmlType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::F16;
+use crate::block::{Block, Encode, Rows};
+use crate::error::EncodeError;
+use crate::simd::Simd;
+
+/// 32 weights of 8 bits.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Q8_0 {
+    /// The scale.
+    pub d: F16,
+    /// The levels.
+    pub qs: [i8; 32],
+}
+
+impl Block for Q8_0 {
+    const TYPE: GgmlType = GgmlType::Q8_0;
+    type Weights = [f32; 32];
+
+    #[inline(always)]
+    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
+        let d = simd.widen(self.d);
+        for j in 0..32 {
+            out[j] = f32::from(self.qs[j]) * d;
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
+}
+
+impl Encode for Q8_0 {
+    #[inline(always)]
+    fn encode<S: Simd>(_: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
+        for (i, (block, x)) in out.iter_mut().zip(src.values.as_chunks::<32>().0).enumerate() {
+            let largest = x.iter().fold(0f32, |m, x| m.max(x.abs()));
+            let d = largest / 127.0;
+            let inverse = if d == 0.0 { 0.0 } else { 1.0 / d };
+            block.d = F16::from_f32(d);
+            if !block.d.is_finite() {
+                return Err(EncodeError::Unrepresentable { name: "Q8_0", index: 32 * i });
+            }
+            block.qs = x.map(|x| (x * inverse).round() as i8);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! The x86-64 tokens. A feature list stands once, in its callback macro.
+
+use core::arch::x86_64::*;
+
+use bytemuck::must_cast;
+
+use super::{F16, Level, Simd, SimdOp};
+
+macro_rules! avx2 {
+    ($cb:ident $($rest:tt)*) => {
+        $cb! { ["avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt"] $($rest)* }
+    };
+}
+
+macro_rules! avx512 {
+    ($cb:ident $($rest:tt)*) => {
+        $cb! {
+            ["avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt"
+             "avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl"]
+            $($rest)*
+        }
+    };
+}
+
+avx2! { token
+    /// Proof of AVX2, FMA, F16C, BMI1, BMI2, LZCNT and POPCNT. (FMA is never used for codecs.)
+    Avx2
+}
+
+avx512! { token
+    /// Proof of AVX-512 F, BW, CD, DQ, VL and of everything that [`Avx2`] proves.
+    Avx512
+}
+
+/// The operations that both tokens do with 256-bit instructions.
+macro_rules! ops {
+    ($features:tt $token:ident) => {
+        hop! { $features $token
+            #[inline(never)]
+            fn run<T: SimdOp>(token, op: T) -> T::Output {
+                op.run(token)
+            }
+
+            #[inline]
+            fn widen(_token, h: F16) -> f32 {
+                _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(h.to_bits()))))
+            }
+
+            #[inline]
+            fn widen8(_token, h: [u16; 8]) -> [f32; 8] {
+                must_cast(_mm256_cvtph_ps(must_cast(h)))
+            }
+
+            // VCVTPS2PH keeps a NaN's upper payload bits; ggml's conversion gives 0x7E00 with the sign.
+            #[inline]
+            fn round8(_token, x: [f32; 8]) -> [u16; 8] {
+                let x: __m256 = must_cast(x);
+                let h = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
+                let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
+                let nan = _mm_packs_epi32(_mm256_castsi256_si128(nan), _mm256_extracti128_si256::<1>(nan));
+                let sign = _mm_and_si128(h, _mm_set1_epi16(i16::MIN));
+                must_cast(_mm_blendv_epi8(h, _mm_or_si128(sign, _mm_set1_epi16(0x7E00)), nan))
+            }
+
+            #[inline]
+            fn lookup16(_token, table: &[i8; 16], index: [u8; 16]) -> [i8; 16] {
+                must_cast(_mm_shuffle_epi8(must_cast(*table), must_cast(index)))
+            }
+        }
+    };
+}
+
+impl Simd for Avx2 {
+    const LEVEL: Level = Level::Avx2;
+    const LANES: usize = 8;
+    type Narrow = Self;
+
+    #[inline(always)]
+    fn narrow(self) -> Self {
+        self
+    }
+
+    avx2! { ops Avx2 }
+}
+
+impl Simd for Avx512 {
+    const LEVEL: Level = Level::Avx512;
+    const LANES: usize = 16;
+    type Narrow = Avx2;
+
+    // The feature list of `Avx512` contains that of `Avx2`.
+    #[inline(always)]
+    fn narrow(self) -> Avx2 {
+        Avx2(())
+    }
+
+    avx512! { ops Avx512 }
+}

@@ -1,0 +1,108 @@
+//! The directory of a file as numbers: offsets and lengths, no bytes and no lifetime.
+
+use alloc::{borrow::Cow, vec::Vec};
+
+use crate::{Finding, Gguf, KeyValue, TensorInfo, ValueType, cursor::widen, tensor::TensorRecord};
+
+/// The owned result of a parse: positions and sizes only.
+///
+/// Together with the bytes it was made from, or a copy of just their first [`Index::header_len`]
+/// bytes, it is a [`Gguf`] again ([`Index::view`]). So a directory stays usable after the mapping of
+/// the file went elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Index {
+    pub(crate) version: u32,
+    pub(crate) alignment: u32,
+    pub(crate) header_len: usize,
+    pub(crate) data_offset: u64,
+    pub(crate) keys: Vec<KeyRecord>,
+    pub(crate) tensors: Vec<TensorRecord>,
+    /// Positions in `keys` and `tensors` by ascending name.
+    pub(crate) keys_by_name: Vec<usize>,
+    pub(crate) tensors_by_name: Vec<usize>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Where one metadata entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyRecord {
+    pub(crate) start: usize,
+    pub(crate) key: (usize, usize),
+    pub(crate) payload: usize,
+    pub(crate) end: usize,
+    pub(crate) ty: ValueType,
+    pub(crate) array: Option<(ValueType, usize)>,
+}
+
+/// The bytes of `(start, len)`, none if they are not all there.
+pub(crate) fn slice(bytes: &[u8], (start, len): (usize, usize)) -> &[u8] {
+    start.checked_add(len).and_then(|end| bytes.get(start..end)).unwrap_or_default()
+}
+
+impl Index {
+    /// The directory over `bytes`: the whole file or at least its first [`Self::header_len`] bytes.
+    /// `None` if they are fewer, or do not start as the parsed file did.
+    ///
+    /// Other bytes of the same beginning give wrong names and values but never a panic.
+    #[must_use]
+    pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Option<Gguf<'a>> {
+        let same = bytes.len() >= self.header_len && bytes.get(..24).is_some_and(|b| b == self.start());
+        same.then_some(Gguf { bytes, index: Cow::Borrowed(self) })
+    }
+
+    /// The fixed header as the file has it.
+    fn start(&self) -> Vec<u8> {
+        let mut start = b"GGUF".to_vec();
+        start.extend_from_slice(&self.version.to_le_bytes());
+        for count in [self.tensors.len(), self.keys.len()] {
+            start.extend_from_slice(&widen(count).to_le_bytes());
+        }
+        start
+    }
+
+    /// Bytes from the start of the file to the end of the tensor infos, before the padding.
+    #[must_use]
+    pub const fn header_len(&self) -> u64 {
+        widen(self.header_len)
+    }
+
+    /// What is odd about the file.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The entry of `record` in `bytes`.
+    pub(crate) fn key_value<'a>(bytes: &'a [u8], record: &KeyRecord) -> KeyValue<'a> {
+        let KeyRecord { start, key, payload, end, ty, array } = *record;
+        KeyValue {
+            key: str::from_utf8(slice(bytes, key)).unwrap_or_default(),
+            raw: bytes.get(start..end).unwrap_or_default(),
+            payload: bytes.get(payload..end).unwrap_or_default(),
+            ty,
+            array,
+        }
+    }
+
+    /// The tensor of `record` in `bytes`.
+    pub(crate) fn tensor_info<'a>(&self, bytes: &'a [u8], record: &TensorRecord) -> TensorInfo<'a> {
+        TensorInfo {
+            name: str::from_utf8(slice(bytes, record.name)).unwrap_or_default(),
+            record: *record,
+            data_offset: self.data_offset,
+        }
+    }
+}
+
+/// Positions in the order of their names, or the positions of two that have the same name, the
+/// earlier one first. `name` gives the bytes of position `i`.
+pub(crate) fn by_name<'a>(count: usize, name: impl Fn(usize) -> &'a [u8]) -> Result<Vec<usize>, [usize; 2]> {
+    let mut order: Vec<usize> = (0..count).collect();
+    // Stable, so that of two equal names the earlier comes first. Sorting is immune to chosen
+    // collisions, unlike a hash table with a fixed seed.
+    order.sort_by(|a, b| name(*a).cmp(name(*b)));
+    match order.iter().zip(order.iter().skip(1)).find(|(a, b)| name(**a) == name(**b)) {
+        Some((first, second)) => Err([*first, *second]),
+        None => Ok(order),
+    }
+}

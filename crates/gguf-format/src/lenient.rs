@@ -1,0 +1,132 @@
+//! Lenient placement: tensors may lie anywhere within the file, but not on each other.
+
+use alloc::vec::Vec;
+
+use crate::{
+    Error, ErrorKind, Finding,
+    extent::{Extent, Q2},
+    shape::{Geometry, ShapeError, pad},
+    tensor::TensorRecord,
+};
+
+/// A tensor's geometry and size, `None` for a type whose geometry is unknown.
+type Size = Option<(Geometry, u64)>;
+
+/// Places the tensors of a file that is not laid out as ggml demands; fills in geometry and size.
+/// Returns where the last byte of data is, counted from the start of the data.
+pub(crate) fn resolve(
+    file: &Extent<'_>,
+    tensors: &mut [TensorRecord],
+    undecided: bool,
+    findings: &mut Vec<Finding>,
+) -> Result<u64, Error> {
+    let placed = match place(file, tensors, Q2::Upstream) {
+        Err(error) if undecided => {
+            let placed = place(file, tensors, Q2::Fork).map_err(|_| error)?;
+            findings.push(Finding::ForkQ2_0);
+            placed
+        }
+        placed => placed?,
+    };
+    report(file, tensors, &placed, findings);
+    for (t, size) in tensors.iter_mut().zip(&placed.sizes) {
+        let geometry = size.geometry.unwrap_or(Geometry { len: 0, bytes: 0 });
+        (t.block_len, t.block_bytes, t.byte_len) = (geometry.len, geometry.bytes, size.len.unwrap_or(0));
+    }
+    Ok(placed.end)
+}
+
+struct Placed {
+    sizes: Vec<Sized>,
+    /// Positions of the tensors that have bytes, by ascending offset.
+    order: Vec<usize>,
+    end: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Sized {
+    geometry: Option<Geometry>,
+    /// `None` if it cannot be told.
+    len: Option<u64>,
+}
+
+fn place(file: &Extent<'_>, tensors: &[TensorRecord], q2: Q2) -> Result<Placed, Error> {
+    let known: Vec<Size> = tensors.iter().map(|t| size(file, t, q2)).collect::<Result<_, _>>()?;
+    let mut sizes: Vec<Sized> =
+        known.iter().map(|s| Sized { geometry: s.map(|(g, _)| g), len: s.map(|(_, len)| len) }).collect();
+    // Tensors without bytes overlap nothing and have no place in the order.
+    let mut order: Vec<(usize, &TensorRecord)> = Vec::new();
+    for (i, (t, s)) in tensors.iter().zip(&mut sizes).enumerate() {
+        if t.elements == 0 {
+            s.len = Some(0);
+        } else {
+            order.push((i, t));
+        }
+    }
+    order.sort_by_key(|(_, t)| t.offset);
+
+    let data_end = file.file_len.map(|len| len.saturating_sub(file.data_offset));
+    let mut before: Option<(&TensorRecord, u64)> = None;
+    for (k, (i, t)) in order.iter().enumerate() {
+        if let Some((other, end)) = before.filter(|(_, end)| *end > t.offset) {
+            let kind = ErrorKind::Overlap { offset: t.offset, other: file.name(other), end };
+            return Err(file.error(t, Extent::offset_at(t), kind));
+        }
+        let Some(s) = sizes.get_mut(*i) else { continue };
+        if s.len.is_none() {
+            let next = order.get(k.saturating_add(1)).map(|(_, next)| next.offset);
+            s.len = next.or(data_end).map(|end| end.saturating_sub(t.offset));
+        }
+        // A tensor with elements has a byte at least, whatever its type.
+        before = Some((t, file.end(t, s.len.unwrap_or(0).max(1))?));
+    }
+    let mut end = 0;
+    let mut needs = Vec::new();
+    for (t, s) in tensors.iter().zip(&sizes) {
+        let least = u64::from(t.elements != 0);
+        let len = s.len.unwrap_or(0);
+        end = file.end(t, len)?.max(end);
+        needs.push((t, len.max(least)));
+    }
+    // An unknown extent in a file of unknown length claims nothing of the end.
+    file.within(needs.into_iter().map(Ok))?;
+    Ok(Placed { sizes, order: order.into_iter().map(|(i, _)| i).collect(), end })
+}
+
+fn size(file: &Extent<'_>, t: &TensorRecord, q2: Q2) -> Result<Size, Error> {
+    match file.sized(t, q2) {
+        Err(e) if matches!(e.kind(), ErrorKind::Shape(ShapeError::Type(_))) => Ok(None),
+        sized => sized.map(Some),
+    }
+}
+
+fn report(file: &Extent<'_>, tensors: &[TensorRecord], placed: &Placed, findings: &mut Vec<Finding>) {
+    for (t, s) in tensors.iter().zip(&placed.sizes) {
+        if s.geometry.is_none() {
+            findings.push(Finding::Undecodable {
+                name: file.name(t),
+                ty: t.ty,
+                extent_known: s.len.is_some(),
+            });
+        }
+        if t.elements != 0 && t.offset.checked_rem(file.alignment.into()) != Some(0) {
+            findings.push(Finding::Unaligned {
+                name: file.name(t),
+                offset: t.offset,
+                alignment: file.alignment,
+            });
+        }
+    }
+    let mut end = 0_u64;
+    for i in &placed.order {
+        let (Some(t), Some(s)) = (tensors.get(*i), placed.sizes.get(*i)) else { continue };
+        if pad(end, file.alignment).is_some_and(|end| end < t.offset) {
+            findings.push(Finding::Gap { name: file.name(t), bytes: t.offset.saturating_sub(end) });
+        }
+        end = t.offset.saturating_add(s.len.unwrap_or(0));
+    }
+    let descent = placed.order.iter().zip(placed.order.iter().skip(1)).find(|(a, b)| a > b);
+    if let Some(t) = descent.and_then(|(_, later)| tensors.get(*later)) {
+        findings.push(Finding::Reordered(file.name(t)));
+    }
+}

@@ -1,0 +1,3 @@
+//! Integration tests of gguf-format.
+
+mod roundtrip;

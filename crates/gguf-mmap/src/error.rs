@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::SplitError;
+
 /// A file that could not be opened as asked.
 #[derive(Debug)]
 pub struct Error {
@@ -23,6 +25,10 @@ pub enum ErrorKind {
     Read(io::Error),
     /// A directory, a device or a socket: neither a regular file nor a pipe.
     NotAFile,
+    /// The bytes are no GGUF file, or a broken one.
+    Format(gguf_format::Error),
+    /// The file is part of a split set that is incomplete or contradicts itself.
+    Split(SplitError),
 }
 
 impl Error {
@@ -40,6 +46,12 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
+    }
+
+    /// The reason, by value.
+    #[must_use]
+    pub fn into_kind(self) -> ErrorKind {
+        self.kind
     }
 }
 
@@ -60,15 +72,26 @@ impl fmt::Display for ErrorKind {
             Self::Map(e) => write!(f, "cannot map: {e}"),
             Self::Read(e) => write!(f, "cannot read: {e}"),
             Self::NotAFile => f.write_str("neither a regular file nor a pipe"),
+            Self::Format(e) => e.fmt(f),
+            Self::Split(e) => e.fmt(f),
         }
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.kind {
-            ErrorKind::Open(e) | ErrorKind::Map(e) | ErrorKind::Read(e) => Some(e),
-            ErrorKind::NotAFile => None,
+        self.kind.source()
+    }
+}
+
+/// The reason alone is an error too, for those who name the path themselves.
+impl std::error::Error for ErrorKind {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Open(e) | Self::Map(e) | Self::Read(e) => Some(e),
+            Self::Format(e) => Some(e),
+            Self::Split(e) => Some(e),
+            Self::NotAFile => None,
         }
     }
 }

@@ -54,8 +54,8 @@ fn timed(step: &Step) -> (String, Outcome, f64) {
             let shown = [&[*name], *args].concat().join(" ");
             println!("\n== cargo xtask {shown}");
             let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
-            let task = TASKS.iter().find(|t| t.name == *name).ok_or(format!("no task {name}"));
-            (shown, task.and_then(|t| (t.run)(&args)))
+            let task = TASKS.iter().find(|t| t.0 == *name).ok_or(format!("no task {name}"));
+            (shown, task.and_then(|t| t.1(&args)))
         }
     };
     (name, outcome, start.elapsed().as_secs_f64())

@@ -9,41 +9,37 @@
 use std::process::ExitCode;
 
 mod ci;
+mod fetch;
+mod golden;
+mod oracle;
 mod tidy;
 mod util;
 
 use util::Outcome;
 
-/// One row of the task table.
-struct Task {
-    name: &'static str,
-    run: fn(&[String]) -> Outcome,
-    help: &'static str,
-}
+/// One row of the task table: its name, what runs it, help.
+type Task = (&'static str, fn(&[String]) -> Outcome, &'static str);
 
 /// Every task. A new one is a module with a `run` and a row here.
 const TASKS: &[Task] = &[
-    Task { name: "ci", run: ci::run, help: "everything that continuous integration runs, each step timed" },
-    Task {
-        name: "tidy",
-        run: tidy::run,
-        help: "file lengths, unsafe counts, dependency edges, lints, wording",
-    },
+    ("ci", ci::run, "all that continuous integration runs, each step timed"),
+    ("golden", golden::run, "makes golden/ from ggml; --check, --against VERSION"),
+    ("tidy", tidy::run, "file lengths, unsafe counts, dependency edges, lints, wording"),
 ];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let Some(task) = args.first().and_then(|name| TASKS.iter().find(|t| t.name == name)) else {
+    let Some((name, run, _)) = args.first().and_then(|name| TASKS.iter().find(|t| t.0 == name)) else {
         eprintln!("usage: cargo xtask <task> [arguments]\n");
-        for task in TASKS {
-            eprintln!("  {:<9} {}", task.name, task.help);
+        for (name, _, help) in TASKS {
+            eprintln!("  {name:<9} {help}");
         }
         return ExitCode::from(2);
     };
-    match (task.run)(&args[1..]) {
+    match run(&args[1..]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("{}: {message}", task.name);
+            eprintln!("{name}: {message}");
             ExitCode::FAILURE
         }
     }

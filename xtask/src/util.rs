@@ -63,3 +63,9 @@ pub(crate) fn files(root: &Path) -> Outcome<Vec<String>> {
     found.sort();
     Ok(found)
 }
+
+/// sha256 in lower-case hex.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}

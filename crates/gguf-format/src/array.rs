@@ -14,8 +14,13 @@ pub struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    pub(crate) const fn new(element: ValueType, len: usize, bytes: &'a [u8]) -> Self {
-        Self { element, len, bytes }
+    /// Takes element type and count off the payload of an array value; the rest are the elements.
+    /// `None` if the elements cannot be so many.
+    pub(crate) fn decode(payload: &mut &'a [u8]) -> Option<Self> {
+        let element = ValueType::from_id(u32::take(payload)?)?;
+        let len = usize::try_from(u64::take(payload)?).ok()?;
+        let least = len.checked_mul(element.size().unwrap_or(8).into())?;
+        (least <= payload.len()).then_some(Self { element, len, bytes: payload })
     }
 
     /// The wire type of the elements, which an empty array has too. Never [`ValueType::Array`].

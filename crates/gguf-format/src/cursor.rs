@@ -43,6 +43,11 @@ impl<'a> Cursor<'a> {
         Ok(head)
     }
 
+    /// Passes over the next `n` bytes.
+    pub(crate) fn skip(&mut self, what: &'static str, n: u64) -> Result<(), Error> {
+        self.take(what, n).map(drop)
+    }
+
     fn fixed<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Error> {
         let Some((head, tail)) = self.rest.split_first_chunk() else {
             let kind = ErrorKind::Truncated { what, need: widen(N), have: self.left() };

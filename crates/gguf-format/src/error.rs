@@ -276,6 +276,7 @@ impl fmt::Display for Error {
                 Some(hint) => write!(f, ": {hint}"),
                 None => Ok(()),
             },
+            ErrorKind::Count { .. } => f.write_str(": the count is wrong or the file is truncated"),
             ErrorKind::Version(1) => f.write_str(": convert the model again"),
             ErrorKind::BigEndian { .. } => f.write_str(": convert it to little-endian"),
             ErrorKind::DataTruncated { missing, .. } => {

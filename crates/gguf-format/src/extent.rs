@@ -33,7 +33,7 @@ pub(crate) fn resolve(
     lenient: bool,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Error> {
-    let undecided = tensors.iter().any(|t| t.ty == GgmlType::Q2_0 && t.elements != 0);
+    let undecided = tensors.iter().any(|t| t.ty == GgmlType::Q2_0 && t.elements() != 0);
     let (q2, end) = match file.strict(tensors, Q2::Upstream) {
         Ok(end) => {
             // The fork's blocks are smaller. If they fit as well, the file's length may still tell:
@@ -75,12 +75,12 @@ impl Extent<'_> {
     }
 
     pub(crate) fn name(&self, t: &TensorRecord) -> Name {
-        Name::new(slice(self.bytes, t.name))
+        Name::new(slice(self.bytes, t.name()))
     }
 
     /// The file offset of a tensor info's fields after the name.
     fn at(t: &TensorRecord) -> u64 {
-        let (start, len) = t.name;
+        let (start, len) = t.name();
         widen(start.saturating_add(len))
     }
 
@@ -95,7 +95,7 @@ impl Extent<'_> {
             _ => Geometry::of(t.ty),
         };
         geometry
-            .and_then(|g| Ok((g, g.byte_len(t.ty, t.row(), t.elements)?)))
+            .and_then(|g| Ok((g, g.byte_len(t.ty, t.row(), t.elements())?)))
             .map_err(|e| self.error(t, Self::at(t), ErrorKind::Shape(e)))
     }
 
@@ -163,7 +163,7 @@ impl Extent<'_> {
     }
 
     /// True if the file's length is `end` of the data, with or without padding.
-    fn ends_at(&self, end: u64) -> bool {
+    pub(crate) fn ends_at(&self, end: u64) -> bool {
         let data_len = self.file_len.map(|len| len.saturating_sub(self.data_offset));
         data_len.is_none_or(|len| len == end || Some(len) == pad(end, self.alignment))
     }

@@ -84,7 +84,7 @@ impl<'a> Gguf<'a> {
     #[must_use]
     pub fn key_value(&self, key: &str) -> Option<KeyValue<'a>> {
         let Index { keys, keys_by_name, .. } = &*self.index;
-        let record = |i: &usize| keys.get(*i).map(|r| slice(self.bytes, r.key));
+        let record = |i: &usize| keys.get(*i).map(|r| slice(self.bytes, r.key()));
         let at = keys_by_name.binary_search_by(|i| record(i).cmp(&Some(key.as_bytes()))).ok()?;
         Some(Index::key_value(self.bytes, keys.get(*keys_by_name.get(at)?)?))
     }
@@ -104,7 +104,7 @@ impl<'a> Gguf<'a> {
     #[must_use]
     pub fn tensor(&self, name: &str) -> Option<TensorInfo<'a>> {
         let Index { tensors, tensors_by_name, .. } = &*self.index;
-        let record = |i: &usize| tensors.get(*i).map(|r| slice(self.bytes, r.name));
+        let record = |i: &usize| tensors.get(*i).map(|r| slice(self.bytes, r.name()));
         let at = tensors_by_name.binary_search_by(|i| record(i).cmp(&Some(name.as_bytes()))).ok()?;
         Some(self.index.tensor_info(self.bytes, tensors.get(*tensors_by_name.get(at)?)?))
     }
@@ -131,6 +131,12 @@ impl<'a> Gguf<'a> {
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// The first [`Self::header_len`] bytes: all that [`Index::view`] needs.
+    #[must_use]
+    pub fn header_bytes(&self) -> &'a [u8] {
+        self.bytes.get(..self.index.header_len).unwrap_or(self.bytes)
     }
 
     /// The directory without the bytes.

@@ -2,7 +2,7 @@
 
 use alloc::{borrow::Cow, vec::Vec};
 
-use crate::{Finding, Gguf, KeyValue, TensorInfo, ValueType, cursor::widen, tensor::TensorRecord};
+use crate::{Finding, Gguf, KeyValue, TensorInfo, ValueType, cursor::widen, parse, tensor::TensorRecord};
 
 /// The owned result of a parse: positions and sizes only.
 ///
@@ -23,15 +23,26 @@ pub struct Index {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Where one metadata entry is.
+/// Where one metadata entry is. Small, because a file may have millions of tiny entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyRecord {
     pub(crate) start: usize,
-    pub(crate) key: (usize, usize),
-    pub(crate) payload: usize,
     pub(crate) end: usize,
+    pub(crate) key_len: u16,
     pub(crate) ty: ValueType,
-    pub(crate) array: Option<(ValueType, usize)>,
+}
+
+impl KeyRecord {
+    /// The key's bytes as `(start, len)`.
+    pub(crate) fn key(&self) -> (usize, usize) {
+        (self.start.saturating_add(8), self.key_len.into())
+    }
+
+    /// Where the value starts, wire type first.
+    pub(crate) fn value(&self) -> usize {
+        let (start, len) = self.key();
+        start.saturating_add(len)
+    }
 }
 
 /// The bytes of `(start, len)`, none if they are not all there.
@@ -46,18 +57,10 @@ impl Index {
     /// Other bytes of the same beginning give wrong names and values but never a panic.
     #[must_use]
     pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Option<Gguf<'a>> {
-        let same = bytes.len() >= self.header_len && bytes.get(..24).is_some_and(|b| b == self.start());
-        same.then_some(Gguf { bytes, index: Cow::Borrowed(self) })
-    }
-
-    /// The fixed header as the file has it.
-    fn start(&self) -> Vec<u8> {
-        let mut start = b"GGUF".to_vec();
-        start.extend_from_slice(&self.version.to_le_bytes());
-        for count in [self.tensors.len(), self.keys.len()] {
-            start.extend_from_slice(&widen(count).to_le_bytes());
-        }
-        start
+        let counts = (widen(self.tensors.len()), widen(self.keys.len()));
+        let same = parse::fixed_header(bytes)
+            .is_ok_and(|h| (h.version, (h.tensors, h.keys)) == (self.version, counts));
+        (same && bytes.len() >= self.header_len).then_some(Gguf { bytes, index: Cow::Borrowed(self) })
     }
 
     /// Bytes from the start of the file to the end of the tensor infos, before the padding.
@@ -74,20 +77,19 @@ impl Index {
 
     /// The entry of `record` in `bytes`.
     pub(crate) fn key_value<'a>(bytes: &'a [u8], record: &KeyRecord) -> KeyValue<'a> {
-        let KeyRecord { start, key, payload, end, ty, array } = *record;
+        let value = bytes.get(record.value()..record.end).unwrap_or_default();
         KeyValue {
-            key: str::from_utf8(slice(bytes, key)).unwrap_or_default(),
-            raw: bytes.get(start..end).unwrap_or_default(),
-            payload: bytes.get(payload..end).unwrap_or_default(),
-            ty,
-            array,
+            key: str::from_utf8(slice(bytes, record.key())).unwrap_or_default(),
+            raw: bytes.get(record.start..record.end).unwrap_or_default(),
+            payload: value.get(4..).unwrap_or_default(),
+            ty: record.ty,
         }
     }
 
     /// The tensor of `record` in `bytes`.
     pub(crate) fn tensor_info<'a>(&self, bytes: &'a [u8], record: &TensorRecord) -> TensorInfo<'a> {
         TensorInfo {
-            name: str::from_utf8(slice(bytes, record.name)).unwrap_or_default(),
+            name: str::from_utf8(slice(bytes, record.name())).unwrap_or_default(),
             record: *record,
             data_offset: self.data_offset,
         }

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 use crate::{
-    Element, Name, Sink, Stream, WriteError,
+    Element, Name, Sink, Stream, StreamError, WriteError,
     builder::{Declared, Entry},
     cursor::widen,
     shape::pad,
@@ -15,6 +15,8 @@ use crate::{
 #[derive(Clone, PartialEq, Eq)]
 pub struct Layout {
     header: Vec<u8>,
+    header_padding: u64,
+    alignment: u32,
     tensors: Vec<TensorLayout>,
     total_len: u64,
 }
@@ -64,24 +66,36 @@ impl Layout {
             });
             offset = next;
         }
-        let mut padded = widen(header.len());
         // Padding comes before data; a file without tensors ends with its metadata, as gguf-py has it.
-        if !declared.is_empty() {
-            padded = pad(padded, alignment).ok_or(WriteError::TooLarge)?;
-            header.resize(usize::try_from(padded).map_err(|_| WriteError::TooLarge)?, 0);
-        }
+        // It is counted, not stored: an alignment may be gigabytes.
+        let header_len = widen(header.len());
+        let padded = if declared.is_empty() { Some(header_len) } else { pad(header_len, alignment) };
+        let padded = padded.ok_or(WriteError::TooLarge)?;
         let total_len = padded.checked_add(offset).ok_or(WriteError::TooLarge)?;
         for t in &mut tensors {
             // Every offset is at most the last, which the sum above has let in.
             t.file_offset = t.file_offset.saturating_add(padded);
         }
-        Ok(Self { header, tensors, total_len })
+        let header_padding = padded.saturating_sub(header_len);
+        Ok(Self { header, header_padding, alignment, tensors, total_len })
     }
 
-    /// Everything before the first tensor's data, padding included.
+    /// The file from its start to the end of the tensor infos.
     #[must_use]
     pub fn header(&self) -> &[u8] {
         &self.header
+    }
+
+    /// The number of zero bytes between the header and the first tensor's data.
+    #[must_use]
+    pub const fn header_padding(&self) -> u64 {
+        self.header_padding
+    }
+
+    /// The alignment of tensor data in bytes.
+    #[must_use]
+    pub const fn alignment(&self) -> u32 {
+        self.alignment
     }
 
     /// The places of the tensors, in declaration order.
@@ -111,13 +125,11 @@ impl Layout {
                 return Err(WriteError::DataLen { name, given: widen(bytes.len()), declared: t.byte_len });
             }
         }
-        let mut out = self.header.clone();
-        for (t, bytes) in self.tensors.iter().zip(data) {
-            out.extend_from_slice(bytes);
-            let len = widen(out.len()).saturating_add(t.padding_after);
-            out.resize(usize::try_from(len).map_err(|_| WriteError::TooLarge)?, 0);
+        let mut stream = self.stream(Vec::new());
+        for bytes in data {
+            stream.write(bytes).map_err(StreamError::into_write)?;
         }
-        Ok(out)
+        stream.finish().map_err(StreamError::into_write)
     }
 
     /// Writes the file piece by piece: the header at the first write, then the data.

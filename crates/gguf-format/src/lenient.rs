@@ -21,12 +21,20 @@ pub(crate) fn resolve(
     findings: &mut Vec<Finding>,
 ) -> Result<u64, Error> {
     let placed = match place(file, tensors, Q2::Upstream) {
-        Err(error) if undecided => {
-            let placed = place(file, tensors, Q2::Fork).map_err(|_| error)?;
-            findings.push(Finding::ForkQ2_0);
-            placed
+        Err(error) if undecided => match place(file, tensors, Q2::Fork) {
+            // As in strict mode, a file cut short must not pass for one in the smaller layout.
+            Ok(placed) if !error.is_truncated() || file.ends_at(placed.end) => {
+                findings.push(Finding::ForkQ2_0);
+                placed
+            }
+            _ => return Err(error),
+        },
+        placed => {
+            if undecided && placed.is_ok() && place(file, tensors, Q2::Fork).is_ok() {
+                findings.push(Finding::AmbiguousQ2_0);
+            }
+            placed?
         }
-        placed => placed?,
     };
     report(file, tensors, &placed, findings);
     for (t, size) in tensors.iter_mut().zip(&placed.sizes) {
@@ -57,7 +65,7 @@ fn place(file: &Extent<'_>, tensors: &[TensorRecord], q2: Q2) -> Result<Placed, 
     // Tensors without bytes overlap nothing and have no place in the order.
     let mut order: Vec<(usize, &TensorRecord)> = Vec::new();
     for (i, (t, s)) in tensors.iter().zip(&mut sizes).enumerate() {
-        if t.elements == 0 {
+        if t.elements() == 0 {
             s.len = Some(0);
         } else {
             order.push((i, t));
@@ -83,7 +91,7 @@ fn place(file: &Extent<'_>, tensors: &[TensorRecord], q2: Q2) -> Result<Placed, 
     let mut end = 0;
     let mut needs = Vec::new();
     for (t, s) in tensors.iter().zip(&sizes) {
-        let least = u64::from(t.elements != 0);
+        let least = u64::from(t.elements() != 0);
         let len = s.len.unwrap_or(0);
         end = file.end(t, len)?.max(end);
         needs.push((t, len.max(least)));
@@ -109,7 +117,7 @@ fn report(file: &Extent<'_>, tensors: &[TensorRecord], placed: &Placed, findings
                 extent_known: s.len.is_some(),
             });
         }
-        if t.elements != 0 && t.offset.checked_rem(file.alignment.into()) != Some(0) {
+        if t.elements() != 0 && t.offset.checked_rem(file.alignment.into()) != Some(0) {
             findings.push(Finding::Unaligned {
                 name: file.name(t),
                 offset: t.offset,

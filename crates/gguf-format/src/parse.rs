@@ -26,32 +26,36 @@ pub const MAX_GGML_NAME: u64 = 63;
 
 const MAGIC: &[u8; 4] = b"GGUF";
 
+/// Bytes of magic, version and the two counts.
+const FIXED_LEN: u64 = 24;
+
 pub(crate) fn parse(bytes: &[u8], options: &ParseOptions) -> Result<Index, Error> {
     let file_len = match options.bounds {
         Bounds::Whole => Some(widen(bytes.len())),
         Bounds::HeaderOnly { file_len } => file_len,
     };
+    let fixed = fixed_header(bytes)?;
+    let room = file_len.map_or(u64::MAX, |len| len.saturating_sub(FIXED_LEN));
+    count("tensor", fixed.tensors, 8, room)?;
+    count("key", fixed.keys, 16, room)?;
     let mut cursor = Cursor::new(bytes);
-    let version = start(bytes, &mut cursor)?;
-    let room = file_len.unwrap_or(u64::MAX);
-    let n_tensors = count("tensor", &mut cursor, room)?;
-    let n_keys = count("key", &mut cursor, room)?;
+    cursor.take("fixed header", FIXED_LEN)?;
 
     // Both lists grow as entries are read: memory follows the bytes consumed, not the counts.
     let mut findings = Vec::new();
     let mut keys = Vec::new();
-    for index in 0..n_keys {
-        keys.push(key(bytes, &mut cursor, index, &mut findings)?);
+    for index in 0..fixed.keys {
+        keys.push(key(&mut cursor, index, &mut findings)?);
     }
-    let keys_by_name = by_name(keys.len(), |i| keys.get(i).map_or(&[], |r| slice(bytes, r.key)))
+    let keys_by_name = by_name(keys.len(), |i| keys.get(i).map_or(&[], |r| slice(bytes, r.key())))
         .map_err(|pair| duplicate_key(bytes, &keys, pair))?;
     let alignment = alignment(bytes, &keys, &keys_by_name, &mut findings)?;
 
     let mut tensors = Vec::new();
-    for index in 0..n_tensors {
-        tensors.push(tensor(bytes, &mut cursor, index, options.lenient, &mut findings)?);
+    for index in 0..fixed.tensors {
+        tensors.push(tensor(&mut cursor, index, options.lenient, &mut findings)?);
     }
-    let tensors_by_name = by_name(tensors.len(), |i| tensors.get(i).map_or(&[], |r| slice(bytes, r.name)))
+    let tensors_by_name = by_name(tensors.len(), |i| tensors.get(i).map_or(&[], |r| slice(bytes, r.name())))
         .map_err(|pair| duplicate_tensor(bytes, &tensors, pair))?;
 
     let header_len = cursor.index();
@@ -60,7 +64,7 @@ pub(crate) fn parse(bytes: &[u8], options: &ParseOptions) -> Result<Index, Error
     let extent = Extent { bytes, alignment, data_offset, file_len };
     extent::resolve(&extent, &mut tensors, options.lenient, &mut findings)?;
     Ok(Index {
-        version,
+        version: fixed.version,
         alignment,
         header_len,
         data_offset,
@@ -72,89 +76,77 @@ pub(crate) fn parse(bytes: &[u8], options: &ParseOptions) -> Result<Index, Error
     })
 }
 
-/// Magic and version.
-fn start(bytes: &[u8], cursor: &mut Cursor<'_>) -> Result<u32, Error> {
+/// The first [`FIXED_LEN`] bytes.
+pub(crate) struct FixedHeader {
+    pub(crate) version: u32,
+    pub(crate) tensors: u64,
+    pub(crate) keys: u64,
+}
+
+/// Reads the fixed header; the version is one of those supported, the counts are anything.
+pub(crate) fn fixed_header(bytes: &[u8]) -> Result<FixedHeader, Error> {
     if bytes.is_empty() {
         return Err(Error::new(0, ErrorKind::Empty));
     }
-    let magic = cursor.take("magic", 4);
     if !bytes.starts_with(MAGIC) && !MAGIC.starts_with(bytes) {
         return Err(Error::new(0, ErrorKind::NotGguf(Foreign::sniff(bytes))));
     }
-    magic?;
+    let mut cursor = Cursor::new(bytes);
+    cursor.take("magic", 4)?;
     let at = cursor.at();
-    match cursor.u32("version")? {
-        version @ (2 | 3) => Ok(version),
+    let version = match cursor.u32("version")? {
+        version @ (2 | 3) => version,
         // A small number stored big-endian has its low 16 bits empty.
         version if version != 0 && version.trailing_zeros() >= 16 => {
-            Err(Error::new(at, ErrorKind::BigEndian { version: version.swap_bytes() }))
+            return Err(Error::new(at, ErrorKind::BigEndian { version: version.swap_bytes() }));
         }
-        version => Err(Error::new(at, ErrorKind::Version(version))),
-    }
+        version => return Err(Error::new(at, ErrorKind::Version(version))),
+    };
+    Ok(FixedHeader { version, tensors: cursor.u64("tensor count")?, keys: cursor.u64("key count")? })
 }
 
-/// One of the two counts. An entry has more than one byte, so a count above `room`, the length of
-/// the file, is wrong and not worth a walk to the end.
-fn count(what: &'static str, cursor: &mut Cursor<'_>, room: u64) -> Result<u64, Error> {
-    let at = cursor.at();
-    let count = cursor.u64(if what == "key" { "key count" } else { "tensor count" })?;
-    let have = room.saturating_sub(cursor.at());
+/// Checks one of the two counts. An entry has more than one byte, so a count above `have`, the bytes
+/// after the fixed header, is wrong and not worth a walk to the end.
+fn count(what: &'static str, count: u64, at: u64, have: u64) -> Result<(), Error> {
     if count > have {
         return Err(Error::new(at, ErrorKind::Count { what, count, have }));
     }
-    Ok(count)
+    Ok(())
 }
 
-fn key(
-    bytes: &[u8],
-    cursor: &mut Cursor<'_>,
-    index: u64,
-    findings: &mut Vec<Finding>,
-) -> Result<KeyRecord, Error> {
-    let start = cursor.index();
+fn key(cursor: &mut Cursor<'_>, index: u64, findings: &mut Vec<Finding>) -> Result<KeyRecord, Error> {
+    let (start, at) = (cursor.index(), cursor.at());
     let place = |e: Error| e.within(Place::Key(index));
-    let at = cursor.at();
     let key = cursor.string("key", MAX_NAME).map_err(place)?;
     if key.is_empty() {
         return Err(place(Error::new(at, ErrorKind::EmptyKey)));
     }
     if str::from_utf8(key).is_err() {
-        return Err(Error::new(at, ErrorKind::NotUtf8).within(Place::Key(index)));
+        return Err(place(Error::new(at, ErrorKind::NotUtf8)));
     }
     if !key.is_ascii() {
         findings.push(Finding::KeyNotAscii(Name::new(key)));
     }
-    let key_end = cursor.index();
-    let (ty, array, payload) = value(cursor).map_err(|e| e.within(Place::Value(Name::new(key))))?;
-    debug_assert!(cursor.index() <= bytes.len());
-    Ok(KeyRecord {
-        start,
-        key: (key_end.saturating_sub(key.len()), key.len()),
-        payload,
-        end: cursor.index(),
-        ty,
-        array,
-    })
+    let ty = value(cursor).map_err(|e| e.within(Place::Value(Name::new(key))))?;
+    Ok(KeyRecord { start, end: cursor.index(), key_len: short(key), ty })
 }
 
-/// Passes over a value: its type, for an array element type and length, and where the payload starts.
-#[expect(clippy::type_complexity, reason = "one caller takes it apart at once")]
-pub(crate) fn value(
-    cursor: &mut Cursor<'_>,
-) -> Result<(ValueType, Option<(ValueType, usize)>, usize), Error> {
+/// The length of a name, which [`MAX_NAME`] bounds.
+fn short(name: &[u8]) -> u16 {
+    u16::try_from(name.len()).unwrap_or(u16::MAX)
+}
+
+/// Passes over a value and returns its wire type.
+pub(crate) fn value(cursor: &mut Cursor<'_>) -> Result<ValueType, Error> {
     let at = cursor.at();
     let id = cursor.u32("value type")?;
     let ty = ValueType::from_id(id).ok_or_else(|| Error::new(at, ErrorKind::ValueType(id)))?;
-    if ty == ValueType::Array {
-        let (element, len) = array(cursor)?;
-        let payload = cursor.index();
-        skip_elements(cursor, element, len)?;
-        // Every element has at least one byte, so the length fits a usize by now.
-        return Ok((ty, Some((element, usize::try_from(len).unwrap_or_default())), payload));
+    let (element, len) = if ty == ValueType::Array { array(cursor)? } else { (ty, 1) };
+    match element.size() {
+        Some(size) => cursor.skip("value", len.saturating_mul(size.into()))?,
+        None => cursor.skip_strings(len)?,
     }
-    let payload = cursor.index();
-    skip_elements(cursor, ty, 1)?;
-    Ok((ty, None, payload))
+    Ok(ty)
 }
 
 /// Element type and length of an array.
@@ -168,14 +160,6 @@ fn array(cursor: &mut Cursor<'_>) -> Result<(ValueType, u64), Error> {
     }
 }
 
-/// Passes over `len` values of a type that is not an array.
-fn skip_elements(cursor: &mut Cursor<'_>, ty: ValueType, len: u64) -> Result<(), Error> {
-    match ty.size() {
-        Some(size) => cursor.take("value", len.saturating_mul(size.into())).map(drop),
-        None => cursor.skip_strings(len),
-    }
-}
-
 /// The alignment as `general.alignment` has it, checked before anything is laid out by it.
 fn alignment(
     bytes: &[u8],
@@ -183,7 +167,7 @@ fn alignment(
     order: &[usize],
     findings: &mut Vec<Finding>,
 ) -> Result<u32, Error> {
-    let name = |i: &usize| keys.get(*i).map(|r| slice(bytes, r.key));
+    let name = |i: &usize| keys.get(*i).map(|r| slice(bytes, r.key()));
     let found = order.binary_search_by(|i| name(i).cmp(&Some(ALIGNMENT_KEY.as_bytes())));
     let Some(record) = found.ok().and_then(|at| keys.get(*order.get(at)?)) else {
         return Ok(DEFAULT_ALIGNMENT);
@@ -198,7 +182,7 @@ fn alignment(
         }
         Err(kind) => {
             let place = Place::Value(Name::new(ALIGNMENT_KEY.as_bytes()));
-            Err(Error::new(widen(record.payload), kind).within(place))
+            Err(Error::new(widen(record.value()), kind).within(place))
         }
     }
 }
@@ -215,7 +199,6 @@ pub(crate) fn check_alignment(ty: ValueType, payload: &[u8]) -> Result<u32, Erro
 }
 
 fn tensor(
-    bytes: &[u8],
     cursor: &mut Cursor<'_>,
     index: u64,
     lenient: bool,
@@ -233,16 +216,19 @@ fn tensor(
     if widen(name.len()) > MAX_GGML_NAME {
         findings.push(Finding::LongTensorName { name: Name::new(name), len: widen(name.len()) });
     }
-    let name_end = cursor.index();
-    let name_at = (name_end.saturating_sub(name.len()), name.len());
-    debug_assert_eq!(slice(bytes, name_at), name);
-    shaped(cursor, name_at, lenient).map_err(|e| e.within(Place::Tensor(Name::new(name))))
+    let name_start = cursor.index().saturating_sub(name.len());
+    shaped(cursor, name_start, short(name), lenient).map_err(|e| e.within(Place::Tensor(Name::new(name))))
 }
 
 /// The part of a tensor info after the name.
-fn shaped(cursor: &mut Cursor<'_>, name: (usize, usize), lenient: bool) -> Result<TensorRecord, Error> {
-    let at = cursor.at();
+fn shaped(
+    cursor: &mut Cursor<'_>,
+    name_start: usize,
+    name_len: u16,
+    lenient: bool,
+) -> Result<TensorRecord, Error> {
     let shape = |at, e: ShapeError| Error::new(at, ErrorKind::Shape(e));
+    let at = cursor.at();
     let count = cursor.u32("number of dimensions")?;
     let n_dims = u8::try_from(count)
         .ok()
@@ -253,24 +239,34 @@ fn shaped(cursor: &mut Cursor<'_>, name: (usize, usize), lenient: bool) -> Resul
     for dim in dims.iter_mut().take(n_dims.into()) {
         *dim = cursor.u64("dimension")?;
     }
-    let elements = shape::elements(&dims).map_err(|e| shape(at, e))?;
+    shape::elements(&dims).map_err(|e| shape(at, e))?;
     let at = cursor.at();
     let ty = GgmlType(cursor.u32("tensor type")?);
     if !lenient {
         shape::Geometry::of(ty).map_err(|e| shape(at, e))?;
     }
     let offset = cursor.u64("tensor offset")?;
-    Ok(TensorRecord { name, n_dims, dims, ty, block_len: 0, block_bytes: 0, elements, offset, byte_len: 0 })
+    Ok(TensorRecord {
+        name_start,
+        name_len,
+        n_dims,
+        dims,
+        ty,
+        block_len: 0,
+        block_bytes: 0,
+        offset,
+        byte_len: 0,
+    })
 }
 
 fn duplicate_key(bytes: &[u8], keys: &[KeyRecord], [first, second]: [usize; 2]) -> Error {
-    let (start, key) = keys.get(second).map_or((0, (0, 0)), |r| (r.start, r.key));
+    let (start, key) = keys.get(second).map_or((0, (0, 0)), |r| (r.start, r.key()));
     let kind = ErrorKind::DuplicateKey { key: Name::new(slice(bytes, key)), first: widen(first) };
     Error::new(widen(start), kind).within(Place::Key(widen(second)))
 }
 
 fn duplicate_tensor(bytes: &[u8], tensors: &[TensorRecord], [first, second]: [usize; 2]) -> Error {
-    let name = tensors.get(second).map_or((0, 0), |r| r.name);
+    let name = tensors.get(second).map_or((0, 0), |r| r.name());
     Error::new(widen(name.0), ErrorKind::DuplicateTensor { first: widen(first) })
         .within(Place::Tensor(Name::new(slice(bytes, name))))
 }

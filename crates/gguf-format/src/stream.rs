@@ -1,6 +1,6 @@
 //! Writing a file piece by piece.
 
-use core::fmt;
+use core::{convert::Infallible, fmt};
 
 use crate::{Layout, Name, Sink, TensorLayout, WriteError, cursor::widen};
 
@@ -88,6 +88,7 @@ impl<'l, S: Sink> Stream<'l, S> {
             State::Started => Ok(()),
             State::Fresh => {
                 self.put(self.layout.header())?;
+                self.pad(self.layout.header_padding())?;
                 self.state = State::Started;
                 self.close_full()
             }
@@ -96,17 +97,20 @@ impl<'l, S: Sink> Stream<'l, S> {
 
     /// Pads and steps over every tensor that has all its bytes.
     fn close_full(&mut self) -> Result<(), StreamError<S::Error>> {
-        const ZEROS: [u8; 4096] = [0; 4096];
         while let Some(t) = self.current().filter(|t| t.byte_len == self.written) {
-            let mut padding = t.padding_after;
-            while padding != 0 {
-                let len = usize::try_from(padding).map_or(ZEROS.len(), |n| n.min(ZEROS.len()));
-                let zeros = ZEROS.get(..len).unwrap_or(&ZEROS);
-                self.put(zeros)?;
-                padding = padding.saturating_sub(widen(zeros.len()));
-            }
+            self.pad(t.padding_after)?;
             self.tensor = self.tensor.saturating_add(1);
             self.written = 0;
+        }
+        Ok(())
+    }
+
+    fn pad(&mut self, mut bytes: u64) -> Result<(), StreamError<S::Error>> {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        while bytes != 0 {
+            let zeros = usize::try_from(bytes).ok().and_then(|n| ZEROS.get(..n)).unwrap_or(&ZEROS);
+            self.put(zeros)?;
+            bytes = bytes.saturating_sub(widen(zeros.len()));
         }
         Ok(())
     }
@@ -116,6 +120,17 @@ impl<'l, S: Sink> Stream<'l, S> {
             self.state = State::Broken;
             StreamError::Sink(e)
         })
+    }
+}
+
+impl StreamError<Infallible> {
+    /// The error of a sink that cannot fail.
+    #[must_use]
+    pub fn into_write(self) -> WriteError {
+        match self {
+            Self::Write(e) => e,
+            Self::Sink(never) => match never {},
+        }
     }
 }
 

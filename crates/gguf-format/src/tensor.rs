@@ -16,7 +16,8 @@ pub struct TensorInfo<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TensorRecord {
     /// Where the name's bytes start in the file, and how many they are.
-    pub(crate) name: (usize, usize),
+    pub(crate) name_start: usize,
+    pub(crate) name_len: u16,
     pub(crate) n_dims: u8,
     /// Unused dimensions are 1.
     pub(crate) dims: [u64; MAX_DIMS],
@@ -24,12 +25,22 @@ pub(crate) struct TensorRecord {
     /// Both 0 for an unknown or removed type.
     pub(crate) block_len: u32,
     pub(crate) block_bytes: u32,
-    pub(crate) elements: u64,
     pub(crate) offset: u64,
     pub(crate) byte_len: u64,
 }
 
 impl TensorRecord {
+    /// The name's bytes as `(start, len)`.
+    pub(crate) fn name(&self) -> (usize, usize) {
+        (self.name_start, self.name_len.into())
+    }
+
+    /// The product of the dimensions, which the parser has found to fit.
+    pub(crate) const fn elements(&self) -> u64 {
+        let [a, b, c, d] = self.dims;
+        a.saturating_mul(b).saturating_mul(c).saturating_mul(d)
+    }
+
     pub(crate) fn dims(&self) -> &[u64] {
         self.dims.get(..usize::from(self.n_dims)).unwrap_or(&self.dims)
     }
@@ -112,7 +123,7 @@ impl<'a> TensorInfo<'a> {
     /// The number of elements, the product of the dimensions.
     #[must_use]
     pub const fn elements(&self) -> u64 {
-        self.record.elements
+        self.record.elements()
     }
 
     /// Elements per row, the first dimension; 1 for a single number.
@@ -124,7 +135,7 @@ impl<'a> TensorInfo<'a> {
     /// The number of rows, 0 if rows are empty.
     #[must_use]
     pub const fn rows(&self) -> u64 {
-        match self.record.elements.checked_div(self.record.row()) {
+        match self.record.elements().checked_div(self.record.row()) {
             Some(rows) => rows,
             None => 0,
         }

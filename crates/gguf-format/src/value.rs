@@ -88,7 +88,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Decodes the payload of a value other than an array; `None` if the bytes are too few.
+    /// Decodes the bytes after a wire type; `None` if they are too few. Those of an array stay as they are.
     pub(crate) fn decode(ty: ValueType, mut payload: &'a [u8]) -> Option<Self> {
         fn read<'a, T: FromWire<'a>>(payload: &mut &'a [u8]) -> Option<Value<'a>> {
             T::take(payload).map(T::into_value)
@@ -107,7 +107,7 @@ impl<'a> Value<'a> {
             ValueType::U64 => read::<u64>(rest),
             ValueType::I64 => read::<i64>(rest),
             ValueType::F64 => read::<f64>(rest),
-            ValueType::Array => None,
+            ValueType::Array => Array::decode(rest).map(Self::Array),
         }
     }
 
@@ -156,20 +156,14 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A float, or an integer of at most 32 bits: all of them are exact in an `f64`.
+    /// A float, or an integer of magnitude up to 2^53: all of them are exact in an `f64`.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
-        Some(match *self {
-            Self::F32(v) => v.into(),
-            Self::F64(v) => v,
-            Self::U8(v) => v.into(),
-            Self::I8(v) => v.into(),
-            Self::U16(v) => v.into(),
-            Self::I16(v) => v.into(),
-            Self::U32(v) => v.into(),
-            Self::I32(v) => v.into(),
-            _ => return None,
-        })
+        match *self {
+            Self::F32(v) => Some(v.into()),
+            Self::F64(v) => Some(v),
+            _ => self.as_i64().filter(|v| v.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS).map(|v| v as f64),
+        }
     }
 
     /// A bool; integers are not taken for one.
@@ -207,7 +201,6 @@ pub struct KeyValue<'a> {
     pub(crate) raw: &'a [u8],
     pub(crate) payload: &'a [u8],
     pub(crate) ty: ValueType,
-    pub(crate) array: Option<(ValueType, usize)>,
 }
 
 impl<'a> KeyValue<'a> {
@@ -226,11 +219,8 @@ impl<'a> KeyValue<'a> {
     /// The value; an array stays undecoded.
     #[must_use]
     pub fn value(&self) -> Value<'a> {
-        match self.array {
-            Some((element, len)) => Value::Array(Array::new(element, len, self.payload)),
-            // Absent bytes are possible only for an index that looks at bytes it was not made from.
-            None => Value::decode(self.ty, self.payload).unwrap_or(Value::String(Str::new(&[]))),
-        }
+        // Bytes that are no value are possible only for an index over bytes it was not made from.
+        Value::decode(self.ty, self.payload).unwrap_or(Value::String(Str::new(&[])))
     }
 
     /// The whole entry verbatim: key length, key, value type, value.
@@ -239,8 +229,8 @@ impl<'a> KeyValue<'a> {
         self.raw
     }
 
-    /// The value's bytes verbatim, without its type: for a string with its length, for an array
-    /// with neither element type nor count.
+    /// The value's bytes verbatim, without its wire type: a string begins with its length, an array
+    /// with element type and count.
     #[must_use]
     pub const fn payload(&self) -> &'a [u8] {
         self.payload

@@ -5,6 +5,7 @@ pub mod atomic;
 mod cancel;
 pub mod cli;
 mod error;
+pub mod imatrix;
 pub mod look;
 pub mod mix;
 mod sys;

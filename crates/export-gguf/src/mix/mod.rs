@@ -4,6 +4,7 @@
 //! [`HyperParameters`] and [`Options`]; the rules themselves are data (`rules.rs`).
 
 mod file_type;
+mod model;
 mod names;
 mod policy;
 mod rules;

@@ -55,10 +55,13 @@ fn tensors(model: &Model, dims: &BTreeMap<String, u64>) -> Tensors {
     list
 }
 
+/// A file type's name, its default, and the tensors that get something else.
+type Section = (String, String, BTreeMap<String, String>);
+
 /// `# n_embd=1024, n_ff=3072, ...` and, per file type, its default and its exceptions.
-fn parse(text: &str) -> (BTreeMap<String, u64>, Vec<(String, String, BTreeMap<String, String>)>) {
+fn parse(text: &str) -> (BTreeMap<String, u64>, Vec<Section>) {
     let mut dims = BTreeMap::new();
-    let mut sections: Vec<(String, String, BTreeMap<String, String>)> = Vec::new();
+    let mut sections: Vec<Section> = Vec::new();
     for line in text.lines().filter(|l| !l.is_empty()) {
         if let Some(rest) = line.strip_prefix("# n_embd") {
             for pair in format!("n_embd{rest}").split(", ") {

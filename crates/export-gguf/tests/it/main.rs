@@ -1,3 +1,4 @@
 //! Integration tests.
 
+mod mix_dry_runs;
 mod mixes;

@@ -1,6 +1,10 @@
 //! Declaring a file: its metadata and its tensors.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    vec::Vec,
+};
 use core::fmt;
 
 use crate::{
@@ -8,7 +12,8 @@ use crate::{
     Name, TensorInfo, ToValue, ValueType, WriteError,
     cursor::{Cursor, widen},
     parse::{check_alignment, value},
-    shape::{self, Geometry},
+    shape::{self, Geometry, MAX_DIMS},
+    tensor::TensorRecord,
 };
 
 /// Collects what a file shall contain; [`Builder::layout`] then fixes where everything goes.
@@ -20,7 +25,7 @@ pub struct Builder {
     keys: Vec<Entry>,
     key_index: BTreeMap<String, usize>,
     tensors: Vec<Declared>,
-    tensor_index: BTreeMap<String, usize>,
+    tensor_names: BTreeSet<String>,
     long_names: bool,
 }
 
@@ -38,6 +43,30 @@ pub(crate) struct Declared {
     pub(crate) dims: Vec<u64>,
     pub(crate) ty: GgmlType,
     pub(crate) byte_len: u64,
+    /// In the fork's layout of `Q2_0`.
+    pub(crate) fork: bool,
+}
+
+impl Declared {
+    /// The tensor as a parser would find it.
+    pub(crate) fn record(&self, offset: u64) -> TensorRecord {
+        let mut dims = [1; MAX_DIMS];
+        for (to, from) in dims.iter_mut().zip(&self.dims) {
+            *to = *from;
+        }
+        let n_dims = u8::try_from(self.dims.len()).unwrap_or(u8::MAX);
+        TensorRecord {
+            name_start: 0,
+            name_len: 0,
+            n_dims,
+            dims,
+            ty: self.ty,
+            block_len: 0,
+            block_bytes: 0,
+            offset,
+            byte_len: 0,
+        }
+    }
 }
 
 impl Builder {
@@ -116,51 +145,52 @@ impl Builder {
                 geometry.byte_len(ty, dims.first().copied().unwrap_or(1), elements)
             })
             .map_err(|error| WriteError::Shape { name: Name::new(name.as_bytes()), error })?;
-        if name.is_empty() {
-            return Err(WriteError::EmptyName);
-        }
-        self.declare(name, dims, ty, byte_len, self.long_names)
+        let tensor = Declared { name: name.into(), dims: dims.to_vec(), ty, byte_len, fork: false };
+        self.declare(tensor, self.long_names)
     }
 
-    /// Declares the next tensor as it was read: its name may be long or empty, and `Q2_0` keeps its
-    /// block layout.
+    /// Declares the next tensor as it was read: its name may be long, and `Q2_0` keeps its block
+    /// layout.
     ///
     /// # Errors
-    /// If the name is taken, or the type is unknown or removed: a file with such a tensor could not
-    /// be read back.
+    /// If the name is empty or taken, or the type is unknown or removed: a file with such a tensor
+    /// could not be read back.
     pub fn copy_tensor(&mut self, tensor: &TensorInfo<'_>) -> Result<&mut Self, WriteError> {
         if let Err(error) = Geometry::of(tensor.ty()) {
             return Err(WriteError::Shape { name: Name::new(tensor.name().as_bytes()), error });
         }
-        self.declare(tensor.name(), tensor.dims(), tensor.ty(), tensor.byte_len(), true)
+        let declared = Declared {
+            name: tensor.name().into(),
+            dims: tensor.dims().to_vec(),
+            ty: tensor.ty(),
+            byte_len: tensor.byte_len(),
+            fork: tensor.ty() == GgmlType::Q2_0 && !tensor.decodable(),
+        };
+        self.declare(declared, true)
     }
 
-    fn declare(
-        &mut self,
-        name: &str,
-        dims: &[u64],
-        ty: GgmlType,
-        byte_len: u64,
-        long: bool,
-    ) -> Result<&mut Self, WriteError> {
-        let shown = || Name::new(name.as_bytes());
-        let (len, max) = (widen(name.len()), if long { MAX_NAME } else { MAX_GGML_NAME });
+    fn declare(&mut self, tensor: Declared, long: bool) -> Result<&mut Self, WriteError> {
+        let shown = || Name::new(tensor.name.as_bytes());
+        let (len, max) = (widen(tensor.name.len()), if long { MAX_NAME } else { MAX_GGML_NAME });
+        if len == 0 {
+            return Err(WriteError::EmptyName);
+        }
         if len > max {
             return Err(WriteError::NameTooLong { name: shown(), len, max });
         }
-        if self.tensor_index.contains_key(name) {
+        if self.tensor_names.contains(&tensor.name) {
             return Err(WriteError::DuplicateTensor(shown()));
         }
-        self.tensor_index.insert(name.into(), self.tensors.len());
-        self.tensors.push(Declared { name: name.into(), dims: dims.to_vec(), ty, byte_len });
+        self.tensor_names.insert(tensor.name.clone());
+        self.tensors.push(tensor);
         Ok(self)
     }
 
     /// Where everything goes. Pure: the builder can go on.
     ///
     /// # Errors
-    /// If a key cannot be written, `general.alignment` is no alignment, or the file would be longer
-    /// than 2^64 bytes.
+    /// If a key cannot be written, `general.alignment` is no alignment, the file would be longer than
+    /// 2^64 bytes, or a tensor in the fork's layout of `Q2_0` would not read back as that.
     pub fn layout(&self) -> Result<Layout, WriteError> {
         for entry in &self.keys {
             entry.check()?;

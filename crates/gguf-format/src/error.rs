@@ -123,8 +123,10 @@ pub enum ErrorKind {
     },
     /// A key of no bytes.
     EmptyKey,
-    /// A key or tensor name that is not UTF-8.
-    NotUtf8,
+    /// A tensor name of no bytes.
+    EmptyName,
+    /// A key or tensor name that is not UTF-8, shown with U+FFFD for what is not.
+    NotUtf8(Name),
     /// A key that an earlier entry has.
     DuplicateKey {
         /// The key.
@@ -210,9 +212,6 @@ impl fmt::Display for ErrorKind {
         match self {
             Self::Empty => f.write_str("file is empty (0 bytes)"),
             Self::NotGguf(what) => write!(f, "not a GGUF file but {what}"),
-            Self::Version(1) => {
-                f.write_str("GGUF version 1 is not supported (only 2 and 3): convert the model again")
-            }
             Self::Version(v) => write!(f, "GGUF version {v} is not supported (only 2 and 3)"),
             Self::BigEndian { version } => {
                 write!(f, "big-endian GGUF (version {version}) is not supported")
@@ -225,7 +224,8 @@ impl fmt::Display for ErrorKind {
             }
             Self::Length { what, len, max } => write!(f, "{what} length {len} exceeds the limit of {max}"),
             Self::EmptyKey => f.write_str("key is empty"),
-            Self::NotUtf8 => f.write_str("not UTF-8"),
+            Self::EmptyName => f.write_str("tensor name is empty"),
+            Self::NotUtf8(name) => write!(f, "{name} is not UTF-8"),
             Self::DuplicateKey { key, first } => {
                 write!(f, "duplicate key {key}, first seen as entry {first}")
             }

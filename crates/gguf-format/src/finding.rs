@@ -31,7 +31,7 @@ pub enum Finding {
         /// The length of its name in bytes.
         len: u64,
     },
-    /// A tensor has an empty name; its position is given, counted from 0.
+    /// A tensor has an empty name (lenient mode); its position is given, counted from 0.
     EmptyTensorName(u64),
     /// Tensors of type id 42 fit ggml's layout (64 elements) and that of the `PrismML` fork
     /// (128 elements); they are read as ggml's.

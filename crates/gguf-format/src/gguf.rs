@@ -1,6 +1,7 @@
 //! A parsed file: the bytes and their directory.
 
 use alloc::borrow::Cow;
+use core::fmt;
 
 use crate::{Error, Finding, Index, KeyValue, TensorInfo, Value, index::slice, parse};
 
@@ -28,7 +29,7 @@ pub struct ParseOptions {
 }
 
 /// A parsed GGUF file: a view of its bytes.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Gguf<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) index: Cow<'a, Index>,
@@ -149,5 +150,19 @@ impl<'a> Gguf<'a> {
     #[must_use]
     pub fn into_index(self) -> Index {
         self.index.into_owned()
+    }
+}
+
+/// Numbers only; the bytes may be many.
+impl fmt::Debug for Gguf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gguf")
+            .field("version", &self.version())
+            .field("alignment", &self.alignment())
+            .field("data_offset", &self.data_offset())
+            .field("keys", &self.index.keys.len())
+            .field("tensors", &self.index.tensors.len())
+            .field("findings", &self.findings())
+            .finish_non_exhaustive()
     }
 }

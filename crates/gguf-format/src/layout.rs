@@ -7,6 +7,7 @@ use crate::{
     Element, Name, Sink, Stream, StreamError, WriteError,
     builder::{Declared, Entry},
     cursor::widen,
+    extent::{self, Extent},
     shape::pad,
     wire::put_string,
 };
@@ -77,7 +78,29 @@ impl Layout {
             t.file_offset = t.file_offset.saturating_add(padded);
         }
         let header_padding = padded.saturating_sub(header_len);
-        Ok(Self { header, header_padding, alignment, tensors, total_len })
+        let layout = Self { header, header_padding, alignment, tensors, total_len };
+        layout.check_q2_0(declared)?;
+        Ok(layout)
+    }
+
+    /// Type id 42 has two layouts that only sizes and offsets tell apart: a file with the fork's must
+    /// read back as that.
+    fn check_q2_0(&self, declared: &[Declared]) -> Result<(), WriteError> {
+        let Some(fork) = declared.iter().find(|t| t.fork) else {
+            return Ok(());
+        };
+        let start = self.header_padding.saturating_add(widen(self.header.len()));
+        let places = self.tensors.iter().map(|place| place.file_offset.saturating_sub(start));
+        let mut records: Vec<_> = declared.iter().zip(places).map(|(t, offset)| t.record(offset)).collect();
+        let file = Extent {
+            bytes: &[],
+            alignment: self.alignment,
+            data_offset: start,
+            file_len: Some(self.total_len),
+        };
+        let read = extent::resolve(&file, &mut records, false, &mut Vec::new());
+        let same = declared.iter().zip(&records).all(|(t, r)| t.byte_len == r.byte_len);
+        if read.is_ok() && same { Ok(()) } else { Err(WriteError::ForkQ2_0(Name::new(fork.name.as_bytes()))) }
     }
 
     /// The file from its start to the end of the tensor infos.

@@ -122,7 +122,7 @@ fn key(cursor: &mut Cursor<'_>, index: u64, findings: &mut Vec<Finding>) -> Resu
         return Err(place(Error::new(at, ErrorKind::EmptyKey)));
     }
     if str::from_utf8(key).is_err() {
-        return Err(place(Error::new(at, ErrorKind::NotUtf8)));
+        return Err(place(Error::new(at, ErrorKind::NotUtf8(Name::new(key)))));
     }
     if !key.is_ascii() {
         findings.push(Finding::KeyNotAscii(Name::new(key)));
@@ -208,9 +208,13 @@ fn tensor(
     let place = |e: Error| e.within(Place::TensorName(index));
     let name = cursor.string("tensor name", MAX_NAME).map_err(place)?;
     if str::from_utf8(name).is_err() {
-        return Err(place(Error::new(at, ErrorKind::NotUtf8)));
+        return Err(place(Error::new(at, ErrorKind::NotUtf8(Name::new(name)))));
     }
     if name.is_empty() {
+        // Nobody names a tensor so; it is what a reader out of step makes of a run of zeros.
+        if !lenient {
+            return Err(place(Error::new(at, ErrorKind::EmptyName)));
+        }
         findings.push(Finding::EmptyTensorName(index));
     }
     if widen(name.len()) > MAX_GGML_NAME {

@@ -83,12 +83,12 @@ impl fmt::Display for Foreign {
             Self::Json => "JSON text",
             Self::LegacyGgml(magic) => {
                 let name = str::from_utf8(magic).unwrap_or("ggml");
-                return write!(f, "a legacy {name} model of the formats before it");
+                return write!(f, "a legacy {name} model from before GGUF");
             }
             Self::Safetensors => "a safetensors file",
             Self::Zip => "a zip archive",
             Self::Gzip => "a gzip archive",
-            Self::ByteSwapped => "a byte-swapped (big-endian) one with the magic \"FUGG\"",
+            Self::ByteSwapped => "a byte-swapped (big-endian) copy with the magic \"FUGG\"",
             Self::Zeros => "zeros where the header should be",
             Self::Unknown(magic) => {
                 return write!(f, "an unknown format with the magic \"{}\"", magic.escape_ascii());

@@ -44,6 +44,9 @@ pub enum WriteError {
         /// What is wrong.
         error: ShapeError,
     },
+    /// A tensor in the 128-element layout of type id 42, copied to where a reader would take it for
+    /// ggml's 64-element one: nothing but sizes and offsets tells them apart.
+    ForkQ2_0(Name),
     /// The file would be longer than the range of `u64`, or a header longer than memory can hold.
     TooLarge,
     /// Another number of tensors given than declared.
@@ -100,6 +103,10 @@ impl fmt::Display for WriteError {
             Self::EmptyName => f.write_str("tensor name is empty"),
             Self::DuplicateTensor(name) => write!(f, "duplicate tensor name {name}"),
             Self::Shape { name, error } => write!(f, "{error}, in tensor {name}"),
+            Self::ForkQ2_0(name) => write!(
+                f,
+                "type Q2_0 (id 42) in a fork's 128-element layout would read back as ggml's, in tensor {name}"
+            ),
             Self::TooLarge => f.write_str("file size overflow: it exceeds the range of 64 bits"),
             Self::TensorCount { given, declared } => {
                 write!(f, "{given} tensors given, {declared} declared")

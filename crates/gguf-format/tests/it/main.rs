@@ -1,3 +1,8 @@
 //! Integration tests of gguf-format.
 
+mod accepted;
+mod fuzz_bodies;
+mod mutate;
+mod raw;
+mod refused;
 mod roundtrip;

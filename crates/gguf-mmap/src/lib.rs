@@ -14,4 +14,4 @@ pub use file::{GgufFile, OpenOptions};
 pub use hint::Advice;
 pub use mapping::{MapOptions, Mapping};
 pub use model::{Model, ModelTensor};
-pub use split::{PartName, SplitError};
+pub use split::{PartName, SplitError, check_set};

@@ -1,9 +1,8 @@
 //! One logical model: a single file, or a split set read as one.
 
-use crate::split::{self, PartName, SplitError};
+use crate::split::{PartName, SplitError, check_set};
 use crate::{Bytes, Error, ErrorKind, GgufFile, Mapping, OpenOptions};
 use gguf_format::{Gguf, TensorInfo};
-use std::collections::HashMap;
 use std::path::Path;
 
 /// A model: one GGUF file, or every part of a split set, with one directory over all.
@@ -45,20 +44,22 @@ impl Model {
         let path = path.as_ref();
         let first = GgufFile::open_with(path, options)?;
         let fault = |e| Error::new(Some(path), ErrorKind::Split(e));
-        let count = split::integer(&first.gguf(), split::COUNT).map_err(fault)?.unwrap_or(0);
-        if count <= 1 {
+        let Some(name) = PartName::of(path, &first.gguf()).map_err(fault)? else {
             return Ok(Self { parts: vec![first] });
-        }
-        let name = PartName::parse(path).ok_or(fault(SplitError::Name { count }))?;
+        };
         check_part(&first, &name).map_err(fault)?;
         if name.no() != 1 {
-            return Err(fault(SplitError::NotFirst { no: name.no(), count, first: name.part(1).path() }));
+            let first = name.part(1).path();
+            return Err(fault(SplitError::NotFirst { no: name.no(), count: name.count(), first }));
         }
         let mut parts = vec![first];
-        for no in 2..=count {
+        for no in 2..=name.count() {
             parts.push(open_part(&name.part(no), options)?);
         }
-        check_set(&parts)?;
+        let directories: Vec<_> = parts.iter().map(|p| (p.path().unwrap_or(path), p.gguf())).collect();
+        if let Some((i, e)) = check_set(&directories).into_iter().next() {
+            return Err(Error::new(Some(directories[i].0), ErrorKind::Split(e)));
+        }
         Ok(Self { parts })
     }
 
@@ -157,36 +158,7 @@ fn open_part(name: &PartName, options: OpenOptions) -> Result<GgufFile, Error> {
     Ok(file)
 }
 
-/// Compares a part's own keys with its name.
+/// The first contradiction between a part's keys and its name.
 fn check_part(file: &GgufFile, name: &PartName) -> Result<(), SplitError> {
-    let gguf = file.gguf();
-    let is = |key, expected| match split::integer(&gguf, key)? {
-        None => Err(SplitError::KeyMissing { key }),
-        Some(value) if value != expected => Err(SplitError::Mismatch { key, value, expected }),
-        Some(_) => Ok(()),
-    };
-    is(split::COUNT, name.count())?;
-    is(split::NO, name.no() - 1)
-}
-
-/// What can be checked only with all parts at hand: tensor count, and names across parts.
-fn check_set(parts: &[GgufFile]) -> Result<(), Error> {
-    let found: u64 = parts.iter().map(|p| p.gguf().tensors().len() as u64).sum();
-    let mut owner: HashMap<&str, &GgufFile> = HashMap::new();
-    for part in parts {
-        let fault = |e| Error::new(part.path(), ErrorKind::Split(e));
-        match split::integer(&part.gguf(), split::TENSORS).map_err(fault)? {
-            Some(declared) if declared != found => {
-                return Err(fault(SplitError::TensorCount { declared, found }));
-            }
-            _ => {}
-        }
-        for tensor in part.gguf().tensors() {
-            if let Some(earlier) = owner.insert(tensor.name(), part) {
-                let first = earlier.path().unwrap_or(Path::new("")).to_path_buf();
-                return Err(fault(SplitError::Duplicate { name: tensor.name().to_string(), first }));
-            }
-        }
-    }
-    Ok(())
+    name.check(&file.gguf()).into_iter().next().map_or(Ok(()), Err)
 }

@@ -5,6 +5,7 @@
 //! `split.count` as 0. A name of that shape without the keys is a coincidence: a whole file.
 
 use gguf_format::{Gguf, Value};
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,12 +75,12 @@ pub enum SplitError {
     },
 }
 
-pub(crate) const NO: &str = "split.no";
-pub(crate) const COUNT: &str = "split.count";
-pub(crate) const TENSORS: &str = "split.tensors.count";
+const NO: &str = "split.no";
+const COUNT: &str = "split.count";
+const TENSORS: &str = "split.tensors.count";
 
 /// The value of an integer key of any width; `None` if it is absent.
-pub(crate) fn integer(gguf: &Gguf<'_>, key: &'static str) -> Result<Option<u64>, SplitError> {
+fn integer(gguf: &Gguf<'_>, key: &'static str) -> Result<Option<u64>, SplitError> {
     let Some(value) = gguf.get(key) else { return Ok(None) };
     match (&value, value.as_u64()) {
         (Value::Bool(_), _) | (_, None) => Err(SplitError::KeyType { key, found: describe(&value) }),
@@ -125,6 +126,30 @@ impl PartName {
         self.count
     }
 
+    /// Judges a file by its `split.*` keys: `None` for a whole file, its place in the set for a part.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::KeyType`] if `split.count` is no count, [`SplitError::Name`] if it is above 1
+    /// while the file's name is not that of a part.
+    pub fn of(path: &Path, gguf: &Gguf<'_>) -> Result<Option<Self>, SplitError> {
+        match integer(gguf, COUNT)? {
+            None | Some(0 | 1) => Ok(None),
+            Some(count) => Self::parse(path).map(Some).ok_or(SplitError::Name { count }),
+        }
+    }
+
+    /// Compares `split.count` and `split.no` of the file of this name with it. Gives every contradiction.
+    #[must_use]
+    pub fn check(&self, gguf: &Gguf<'_>) -> Vec<SplitError> {
+        let is = |key, expected| match integer(gguf, key)? {
+            None => Err(SplitError::KeyMissing { key }),
+            Some(value) if value != expected => Err(SplitError::Mismatch { key, value, expected }),
+            Some(_) => Ok(()),
+        };
+        [is(COUNT, self.count), is(NO, self.no - 1)].into_iter().filter_map(Result::err).collect()
+    }
+
     /// Part `no` of the same set.
     #[must_use]
     pub fn part(&self, no: u64) -> Self {
@@ -138,6 +163,31 @@ impl PartName {
         path.push(format!("-{:05}-of-{:05}.gguf", self.no, self.count));
         path.into()
     }
+}
+
+/// What can be told only with all parts at hand: the tensor count, and names in two parts. Gives every
+/// fault with the position of the part it is in.
+#[must_use]
+pub fn check_set(parts: &[(&Path, Gguf<'_>)]) -> Vec<(usize, SplitError)> {
+    let found: u64 = parts.iter().map(|(_, gguf)| gguf.tensors().len() as u64).sum();
+    let mut owner: HashMap<&str, &Path> = HashMap::new();
+    let mut faults = Vec::new();
+    for (i, (path, gguf)) in parts.iter().enumerate() {
+        match integer(gguf, TENSORS) {
+            Ok(Some(declared)) if declared != found => {
+                faults.push((i, SplitError::TensorCount { declared, found }));
+            }
+            Ok(_) => {}
+            Err(e) => faults.push((i, e)),
+        }
+        for tensor in gguf.tensors() {
+            if let Some(first) = owner.insert(tensor.name(), path) {
+                let (name, first) = (tensor.name().to_owned(), first.to_path_buf());
+                faults.push((i, SplitError::Duplicate { name, first }));
+            }
+        }
+    }
+    faults
 }
 
 /// A number as `%05d` prints it.

@@ -1,13 +1,13 @@
 //! What the codebook formats share.
 
-/// Eight magnitudes times a scale, negated where the sign bit is set.
+/// Eight magnitudes times a scale, with the sign bit flipped where its bit is set.
 ///
-/// The sign is a factor of 1 or -1, as in ggml: flipping a bit would give another NaN.
+/// ggml multiplies by 1 or -1, which its compiled code does by flipping the bit, of a NaN too.
 #[inline(always)]
 pub(super) fn signed(scale: f32, grid: [u8; 8], signs: u8) -> [f32; 8] {
     core::array::from_fn(|i| {
-        let sign = f32::from_bits(u32::from(signs >> i & 1) << 31 | 0x3F80_0000);
-        scale * f32::from(grid[i]) * sign
+        let sign = u32::from(signs >> i & 1) << 31;
+        f32::from_bits((scale * f32::from(grid[i])).to_bits() ^ sign)
     })
 }
 

@@ -36,14 +36,17 @@ impl Block for Q2K {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
-        for (half, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
-            for (k, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-                let scale = self.scales[8 * half + k];
-                let (dl, ml) = (d * f32::from(scale & 15), min * f32::from(scale >> 4));
-                for l in 0..16 {
-                    let q = self.qs[32 * half + 16 * (k % 2) + l];
-                    out[l] = dl * f32::from((q >> (k / 2 * 2)) & 3) - ml;
-                }
+        let (qs, _) = self.qs.as_chunks::<32>();
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let (first, second) = (self.scales[2 * s], self.scales[2 * s + 1]);
+            let (d0, m0) = (d * f32::from(first & 15), min * f32::from(first >> 4));
+            let (d1, m1) = (d * f32::from(second & 15), min * f32::from(second >> 4));
+            let levels = qs[s / 4].map(|q| q >> (s % 4 * 2) & 3);
+            for l in 0..16 {
+                out[l] = d0 * f32::from(levels[l]) - m0;
+            }
+            for l in 16..32 {
+                out[l] = d1 * f32::from(levels[l]) - m1;
             }
         }
     }

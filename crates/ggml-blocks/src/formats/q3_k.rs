@@ -39,15 +39,20 @@ impl Block for Q3K {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
         let scales = self.unpacked_scales();
-        for (half, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
-            for (k, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-                let dl = d * f32::from(scales[8 * half + k]);
-                for l in 0..16 {
-                    let column = 16 * (k % 2) + l;
-                    let low = self.qs[32 * half + column] >> (k / 2 * 2) & 3;
-                    let high = self.hmask[column] >> (4 * half + k / 2) & 1;
-                    out[l] = dl * (i32::from(low | high << 2) - 4) as f32;
-                }
+        let (qs, _) = self.qs.as_chunks::<32>();
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let mut levels = [0i8; 32];
+            for l in 0..32 {
+                let low = qs[s / 4][l] >> (s % 4 * 2) & 3;
+                let high = self.hmask[l] >> s & 1;
+                levels[l] = (low | high << 2) as i8 - 4;
+            }
+            let (d0, d1) = (d * f32::from(scales[2 * s]), d * f32::from(scales[2 * s + 1]));
+            for l in 0..16 {
+                out[l] = d0 * f32::from(levels[l]);
+            }
+            for l in 16..32 {
+                out[l] = d1 * f32::from(levels[l]);
             }
         }
     }

@@ -29,9 +29,13 @@ impl Block for Q4_0 {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
         let d = simd.widen(self.d);
+        let (low, high) = (self.qs.map(|q| (q & 15) as i8 - 8), self.qs.map(|q| (q >> 4) as i8 - 8));
+        let (out_low, out_high) = out.split_at_mut(16);
         for j in 0..16 {
-            out[j] = (i32::from(self.qs[j] & 15) - 8) as f32 * d;
-            out[16 + j] = (i32::from(self.qs[j] >> 4) - 8) as f32 * d;
+            out_low[j] = f32::from(low[j]) * d;
+        }
+        for j in 0..16 {
+            out_high[j] = f32::from(high[j]) * d;
         }
     }
 

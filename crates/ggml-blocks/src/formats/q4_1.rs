@@ -32,9 +32,13 @@ impl Block for Q4_1 {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
         let (d, m) = (simd.widen(self.d), simd.widen(self.m));
+        let (low, high) = (self.qs.map(|q| q & 15), self.qs.map(|q| q >> 4));
+        let (out_low, out_high) = out.split_at_mut(16);
         for j in 0..16 {
-            out[j] = f32::from(self.qs[j] & 15) * d + m;
-            out[16 + j] = f32::from(self.qs[j] >> 4) * d + m;
+            out_low[j] = f32::from(low[j]) * d + m;
+        }
+        for j in 0..16 {
+            out_high[j] = f32::from(high[j]) * d + m;
         }
     }
 

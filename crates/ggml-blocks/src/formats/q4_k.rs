@@ -39,13 +39,11 @@ impl Block for Q4K {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
         let (scales, mins) = scales_and_mins(&self.scales);
-        for (g, out) in out.as_chunks_mut::<64>().0.iter_mut().enumerate() {
-            let (d0, m0) = (d * f32::from(scales[2 * g]), min * f32::from(mins[2 * g]));
-            let (d1, m1) = (d * f32::from(scales[2 * g + 1]), min * f32::from(mins[2 * g + 1]));
+        let (qs, _) = self.qs.as_chunks::<32>();
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let (ds, ms) = (d * f32::from(scales[s]), min * f32::from(mins[s]));
             for l in 0..32 {
-                let q = self.qs[32 * g + l];
-                out[l] = d0 * f32::from(q & 15) - m0;
-                out[32 + l] = d1 * f32::from(q >> 4) - m1;
+                out[l] = ds * f32::from(qs[s / 2][l] >> (s % 2 * 4) & 15) - ms;
             }
         }
     }

@@ -41,13 +41,13 @@ impl Block for Q5K {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
         let (scales, mins) = scales_and_mins(&self.scales);
-        for (g, out) in out.as_chunks_mut::<64>().0.iter_mut().enumerate() {
-            let (d0, m0) = (d * f32::from(scales[2 * g]), min * f32::from(mins[2 * g]));
-            let (d1, m1) = (d * f32::from(scales[2 * g + 1]), min * f32::from(mins[2 * g + 1]));
+        let (qs, _) = self.qs.as_chunks::<32>();
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let (ds, ms) = (d * f32::from(scales[s]), min * f32::from(mins[s]));
             for l in 0..32 {
-                let (q, h) = (self.qs[32 * g + l], self.qh[l] >> (2 * g));
-                out[l] = d0 * f32::from(q & 15 | (h & 1) << 4) - m0;
-                out[32 + l] = d1 * f32::from(q >> 4 | (h & 2) << 3) - m1;
+                let low = qs[s / 2][l] >> (s % 2 * 4) & 15;
+                let high = self.qh[l] >> s & 1;
+                out[l] = ds * f32::from(low | high << 4) - ms;
             }
         }
     }

@@ -37,14 +37,22 @@ impl Block for Q6K {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
-        for (half, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
-            for (k, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-                let dl = d * f32::from(self.scales[8 * half + k]);
-                for l in 0..16 {
-                    let low = self.ql[64 * half + 16 * (k % 4) + l] >> (k / 4 * 4) & 15;
-                    let high = self.qh[32 * half + 16 * (k % 2) + l] >> (k / 2 * 2) & 3;
-                    out[l] = dl * (i32::from(low | high << 4) - 32) as f32;
-                }
+        let (ql, qh) = (self.ql.as_chunks::<32>().0, self.qh.as_chunks::<32>().0);
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let (half, k) = (s / 4, s % 4);
+            let mut levels = [0i8; 32];
+            for l in 0..32 {
+                let low = ql[2 * half + k % 2][l] >> (k / 2 * 4) & 15;
+                let high = qh[half][l] >> (2 * k) & 3;
+                levels[l] = (low | high << 4) as i8 - 32;
+            }
+            let d0 = d * f32::from(self.scales[2 * s]);
+            let d1 = d * f32::from(self.scales[2 * s + 1]);
+            for l in 0..16 {
+                out[l] = d0 * f32::from(levels[l]);
+            }
+            for l in 16..32 {
+                out[l] = d1 * f32::from(levels[l]);
             }
         }
     }

@@ -2,7 +2,6 @@
 
 pub mod float;
 pub mod int;
-mod iq;
 pub mod iq1_m;
 pub mod iq1_s;
 pub mod iq2_s;
@@ -12,6 +11,7 @@ pub mod iq3_s;
 pub mod iq3_xxs;
 pub mod iq4_nl;
 pub mod iq4_xs;
+mod levels;
 pub mod mxfp4;
 pub mod nvfp4;
 pub mod q1_0;

@@ -88,10 +88,23 @@ pub trait Simd: Copy + Send + Sync + 'static {
         x.map(|x| F16::from_f32(x).to_bits())
     }
 
-    /// `table[index[i]]` for indices of 0..=15.
+    /// Sixteen signed bytes as floats, the first byte lowest in the first word.
     #[inline(always)]
-    fn lookup16(self, table: &[i8; 16], index: [u8; 16]) -> [i8; 16] {
-        index.map(|i| table[usize::from(i & 15)])
+    fn floats16(self, bytes: [u64; 2]) -> [f32; 16] {
+        let bytes: [[u8; 8]; 2] = bytes.map(u64::to_le_bytes);
+        core::array::from_fn(|i| f32::from(bytes[i / 8][i % 8] as i8))
+    }
+
+    /// Eight signed bytes as floats, the first byte lowest.
+    #[inline(always)]
+    fn floats8(self, bytes: u64) -> [f32; 8] {
+        bytes.to_le_bytes().map(|b| f32::from(b as i8))
+    }
+
+    /// `table[index[i]]` for bytes of 0..=15.
+    #[inline(always)]
+    fn lookup16(self, table: &[i8; 16], index: [u64; 2]) -> [u64; 2] {
+        index.map(|word| u64::from_le_bytes(word.to_le_bytes().map(|i| table[usize::from(i & 15)] as u8)))
     }
 }
 

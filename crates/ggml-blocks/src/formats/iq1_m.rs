@@ -42,7 +42,7 @@ impl Block for Iq1M {
             let high = self.qh[g / 2] >> (g % 2 * 4);
             let index = usize::from(self.qs[g]) | usize::from(high & 7) << 8;
             let delta = if high & 8 != 0 { -IQ1_DELTA } else { IQ1_DELTA };
-            *out = IQ1S[index].to_le_bytes().map(|level| dl * (f32::from(level as i8) + delta));
+            *out = simd.floats8(IQ1S[index]).map(|q| dl * (q + delta));
         }
     }
 

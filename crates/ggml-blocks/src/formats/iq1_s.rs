@@ -41,7 +41,7 @@ impl Block for Iq1S {
             let delta = if qh & 0x8000 != 0 { -IQ1_DELTA } else { IQ1_DELTA };
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 let index = usize::from(self.qs[4 * s + l]) | usize::from(qh >> (3 * l) & 7) << 8;
-                *out = IQ1S[index].to_le_bytes().map(|level| dl * (f32::from(level as i8) + delta));
+                *out = simd.floats8(IQ1S[index]).map(|q| dl * (q + delta));
             }
         }
     }

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::iq::signed;
+use crate::formats::levels::signed;
 use crate::grid::IQ2S;
 use crate::simd::Simd;
 
@@ -45,7 +45,7 @@ impl Block for Iq2S {
             let db = d * (0.5 + f32::from(scale)) * 0.25;
             let high = usize::from(self.qh[g / 4] >> (g % 4 * 2) & 3);
             let index = usize::from(self.qs[g]) | high << 8;
-            *out = signed(db, IQ2S[index].to_le_bytes(), self.signs[g]);
+            *out = signed(simd, db, IQ2S[index], self.signs[g]);
         }
     }
 

@@ -12,7 +12,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::iq::signed;
+use crate::formats::levels::signed;
 use crate::grid::{IQ2XS, SIGNS};
 use crate::simd::Simd;
 
@@ -39,7 +39,7 @@ impl Block for Iq2Xs {
             let scale = self.scales[g / 4] >> (g / 2 % 2 * 4) & 15;
             let db = d * (0.5 + f32::from(scale)) * 0.25;
             let q = usize::from(self.qs[g].get());
-            *out = signed(db, IQ2XS[q & 511].to_le_bytes(), SIGNS[q >> 9]);
+            *out = signed(simd, db, IQ2XS[q & 511], SIGNS[q >> 9]);
         }
     }
 

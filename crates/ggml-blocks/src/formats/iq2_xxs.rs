@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::iq::signed;
+use crate::formats::levels::signed;
 use crate::grid::{IQ2XXS, SIGNS};
 use crate::simd::Simd;
 
@@ -40,8 +40,8 @@ impl Block for Iq2Xxs {
             let rest = u32::from(qs[2].get()) | u32::from(qs[3].get()) << 16;
             let db = d * (0.5 + (rest >> 28) as f32) * 0.25;
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let grid = IQ2XXS[usize::from(index[l / 2][l % 2])].to_le_bytes();
-                *out = signed(db, grid, SIGNS[(rest >> (7 * l) & 127) as usize]);
+                let grid = IQ2XXS[usize::from(index[l / 2][l % 2])];
+                *out = signed(simd, db, grid, SIGNS[(rest >> (7 * l) & 127) as usize]);
             }
         }
     }

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::iq::{join, signed};
+use crate::formats::levels::{join, signed};
 use crate::grid::IQ3S;
 use crate::simd::Simd;
 
@@ -48,7 +48,7 @@ impl Block for Iq3S {
                     let high = usize::from(self.qh[s] >> (2 * l + i) & 1);
                     IQ3S[usize::from(self.qs[8 * s + 2 * l + i]) | high << 8]
                 };
-                *out = signed(db, join(entry(0), entry(1)), self.signs[4 * s + l]);
+                *out = signed(simd, db, join(entry(0), entry(1)), self.signs[4 * s + l]);
             }
         }
     }

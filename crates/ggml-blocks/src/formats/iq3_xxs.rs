@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::iq::{join, signed};
+use crate::formats::levels::{join, signed};
 use crate::grid::{IQ3XXS, SIGNS};
 use crate::simd::Simd;
 
@@ -43,7 +43,7 @@ impl Block for Iq3Xxs {
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 let at = 8 * s + 2 * l;
                 let grid = join(IQ3XXS[usize::from(self.qs[at])], IQ3XXS[usize::from(self.qs[at + 1])]);
-                *out = signed(db, grid, SIGNS[(rest >> (7 * l) & 127) as usize]);
+                *out = signed(simd, db, grid, SIGNS[(rest >> (7 * l) & 127) as usize]);
             }
         }
     }

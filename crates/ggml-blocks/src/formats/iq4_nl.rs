@@ -10,6 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put};
 use crate::grid::IQ4_LEVELS;
 use crate::simd::Simd;
 
@@ -30,12 +31,9 @@ impl Block for Iq4Nl {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
         let d = simd.widen(self.d);
-        let low = simd.lookup16(&IQ4_LEVELS, self.qs.map(|q| q & 15));
-        let high = simd.lookup16(&IQ4_LEVELS, self.qs.map(|q| q >> 4));
-        for j in 0..16 {
-            out[j] = d * f32::from(low[j]);
-            out[16 + j] = d * f32::from(high[j]);
-        }
+        let qs = bytes16(&self.qs, 0);
+        put(simd, out, 0, simd.lookup16(&IQ4_LEVELS, field(qs, 0, 15)), |q| d * q);
+        put(simd, out, 1, simd.lookup16(&IQ4_LEVELS, field(qs, 4, 15)), |q| d * q);
     }
 
     fn is_finite(&self) -> bool {

@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put};
 use crate::grid::IQ4_LEVELS;
 use crate::simd::Simd;
 
@@ -39,17 +40,13 @@ impl Block for Iq4Xs {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
         let scales_h = self.scales_h.get();
-        let (qs, _) = self.qs.as_chunks::<16>();
-        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        for i in 0..16 {
+            let (s, half) = (i / 2, i % 2);
             let low = self.scales_l[s / 2] >> (s % 2 * 4) & 15;
             let high = (scales_h >> (2 * s) & 3) as u8;
             let dl = d * (i32::from(low | high << 4) - 32) as f32;
-            let low = simd.lookup16(&IQ4_LEVELS, qs[s].map(|q| q & 15));
-            let high = simd.lookup16(&IQ4_LEVELS, qs[s].map(|q| q >> 4));
-            for j in 0..16 {
-                out[j] = dl * f32::from(low[j]);
-                out[16 + j] = dl * f32::from(high[j]);
-            }
+            let qs = field(bytes16(&self.qs, s), 4 * half, 15);
+            put(simd, out, i, simd.lookup16(&IQ4_LEVELS, qs), |q| dl * q);
         }
     }
 

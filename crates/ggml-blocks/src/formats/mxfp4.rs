@@ -9,6 +9,7 @@ use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put};
 use crate::grid::E2M1_DOUBLED;
 use crate::simd::Simd;
 
@@ -29,12 +30,9 @@ impl Block for Mxfp4 {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
         let d = half_scale(self.e);
-        let low = simd.lookup16(&E2M1_DOUBLED, self.qs.map(|q| q & 15));
-        let high = simd.lookup16(&E2M1_DOUBLED, self.qs.map(|q| q >> 4));
-        for j in 0..16 {
-            out[j] = f32::from(low[j]) * d;
-            out[16 + j] = f32::from(high[j]) * d;
-        }
+        let qs = bytes16(&self.qs, 0);
+        put(simd, out, 0, simd.lookup16(&E2M1_DOUBLED, field(qs, 0, 15)), |q| q * d);
+        put(simd, out, 1, simd.lookup16(&E2M1_DOUBLED, field(qs, 4, 15)), |q| q * d);
     }
 
     fn is_finite(&self) -> bool {

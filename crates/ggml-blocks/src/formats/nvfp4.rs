@@ -10,6 +10,7 @@ use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::block::Block;
+use crate::formats::levels::{field, put};
 use crate::grid::E2M1_DOUBLED;
 use crate::simd::Simd;
 
@@ -29,17 +30,11 @@ impl Block for Nvfp4 {
 
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 64]) {
-        let (pairs, _) = self.qs.as_chunks::<16>();
-        for (p, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let low = simd.lookup16(&E2M1_DOUBLED, pairs[p].map(|q| q & 15));
-            let high = simd.lookup16(&E2M1_DOUBLED, pairs[p].map(|q| q >> 4));
-            let (d0, d1) = (half_scale(self.d[2 * p]), half_scale(self.d[2 * p + 1]));
-            for j in 0..8 {
-                out[j] = f32::from(low[j]) * d0;
-                out[8 + j] = f32::from(high[j]) * d0;
-                out[16 + j] = f32::from(low[8 + j]) * d1;
-                out[24 + j] = f32::from(high[8 + j]) * d1;
-            }
+        for s in 0..4 {
+            let d = half_scale(self.d[s]);
+            let word = u64::from_le_bytes(self.qs.as_chunks::<8>().0[s]);
+            let levels = simd.lookup16(&E2M1_DOUBLED, field([word, word >> 4], 0, 15));
+            put(simd, out, s, levels, |q| q * d);
         }
     }
 

@@ -29,9 +29,10 @@ impl Block for Q2_0 {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 64]) {
         let d = simd.widen(self.d);
-        for (out, byte) in out.as_chunks_mut::<4>().0.iter_mut().zip(self.qs) {
-            for i in 0..4 {
-                out[i] = (i32::from(byte >> (2 * i) & 3) - 1) as f32 * d;
+        for (out, bytes) in out.as_chunks_mut::<8>().0.iter_mut().zip(self.qs.as_chunks::<2>().0) {
+            let packed = u16::from_le_bytes(*bytes);
+            for i in 0..8 {
+                out[i] = (i32::from(packed >> (2 * i) & 3) - 1) as f32 * d;
             }
         }
     }

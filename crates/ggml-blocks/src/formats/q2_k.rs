@@ -13,6 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put};
 use crate::simd::Simd;
 
 /// 256 weights of 2 bits.
@@ -36,18 +37,10 @@ impl Block for Q2K {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
-        let (qs, _) = self.qs.as_chunks::<32>();
-        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let (first, second) = (self.scales[2 * s], self.scales[2 * s + 1]);
-            let (d0, m0) = (d * f32::from(first & 15), min * f32::from(first >> 4));
-            let (d1, m1) = (d * f32::from(second & 15), min * f32::from(second >> 4));
-            let levels = qs[s / 4].map(|q| q >> (s % 4 * 2) & 3);
-            for l in 0..16 {
-                out[l] = d0 * f32::from(levels[l]) - m0;
-            }
-            for l in 16..32 {
-                out[l] = d1 * f32::from(levels[l]) - m1;
-            }
+        for i in 0..16 {
+            let (dl, ml) = (d * f32::from(self.scales[i] & 15), min * f32::from(self.scales[i] >> 4));
+            let qs = bytes16(&self.qs, i / 8 * 2 + i % 2);
+            put(simd, out, i, field(qs, i / 2 % 4 * 2, 3), |q| dl * q - ml);
         }
     }
 

@@ -15,6 +15,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put, with_high};
 use crate::simd::Simd;
 
 /// 256 weights of 3 bits.
@@ -39,21 +40,11 @@ impl Block for Q3K {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
         let scales = self.unpacked_scales();
-        let (qs, _) = self.qs.as_chunks::<32>();
-        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let mut levels = [0i8; 32];
-            for l in 0..32 {
-                let low = qs[s / 4][l] >> (s % 4 * 2) & 3;
-                let high = self.hmask[l] >> s & 1;
-                levels[l] = (low | high << 2) as i8 - 4;
-            }
-            let (d0, d1) = (d * f32::from(scales[2 * s]), d * f32::from(scales[2 * s + 1]));
-            for l in 0..16 {
-                out[l] = d0 * f32::from(levels[l]);
-            }
-            for l in 16..32 {
-                out[l] = d1 * f32::from(levels[l]);
-            }
+        for i in 0..16 {
+            let dl = d * f32::from(scales[i]);
+            let low = field(bytes16(&self.qs, i / 8 * 2 + i % 2), i / 2 % 4 * 2, 3);
+            let high = field(bytes16(&self.hmask, i % 2), i / 2, 1);
+            put(simd, out, i, with_high(low, high, 2), |q| dl * (q - 4.0));
         }
     }
 

@@ -11,6 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put};
 use crate::simd::Simd;
 
 /// 32 weights of 4 bits with a minimum.
@@ -32,14 +33,9 @@ impl Block for Q4_1 {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
         let (d, m) = (simd.widen(self.d), simd.widen(self.m));
-        let (low, high) = (self.qs.map(|q| q & 15), self.qs.map(|q| q >> 4));
-        let (out_low, out_high) = out.split_at_mut(16);
-        for j in 0..16 {
-            out_low[j] = f32::from(low[j]) * d + m;
-        }
-        for j in 0..16 {
-            out_high[j] = f32::from(high[j]) * d + m;
-        }
+        let qs = bytes16(&self.qs, 0);
+        put(simd, out, 0, field(qs, 0, 15), |q| q * d + m);
+        put(simd, out, 1, field(qs, 4, 15), |q| q * d + m);
     }
 
     fn is_finite(&self) -> bool {

@@ -15,6 +15,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put};
 use crate::simd::Simd;
 
 /// 256 weights of 4 bits.
@@ -39,11 +40,11 @@ impl Block for Q4K {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
         let (scales, mins) = scales_and_mins(&self.scales);
-        let (qs, _) = self.qs.as_chunks::<32>();
-        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        for s in 0..8 {
             let (ds, ms) = (d * f32::from(scales[s]), min * f32::from(mins[s]));
-            for l in 0..32 {
-                out[l] = ds * f32::from(qs[s / 2][l] >> (s % 2 * 4) & 15) - ms;
+            for half in 0..2 {
+                let qs = bytes16(&self.qs, s / 2 * 2 + half);
+                put(simd, out, 2 * s + half, field(qs, s % 2 * 4, 15), |q| ds * q - ms);
             }
         }
     }

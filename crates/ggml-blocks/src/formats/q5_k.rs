@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put, with_high};
 use crate::formats::q4_k::scales_and_mins;
 use crate::simd::Simd;
 
@@ -41,13 +42,12 @@ impl Block for Q5K {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
         let (scales, mins) = scales_and_mins(&self.scales);
-        let (qs, _) = self.qs.as_chunks::<32>();
-        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        for s in 0..8 {
             let (ds, ms) = (d * f32::from(scales[s]), min * f32::from(mins[s]));
-            for l in 0..32 {
-                let low = qs[s / 2][l] >> (s % 2 * 4) & 15;
-                let high = self.qh[l] >> s & 1;
-                out[l] = ds * f32::from(low | high << 4) - ms;
+            for half in 0..2 {
+                let low = field(bytes16(&self.qs, s / 2 * 2 + half), s % 2 * 4, 15);
+                let high = field(bytes16(&self.qh, half), s, 1);
+                put(simd, out, 2 * s + half, with_high(low, high, 4), |q| ds * q - ms);
             }
         }
     }

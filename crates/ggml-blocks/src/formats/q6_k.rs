@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put, with_high};
 use crate::simd::Simd;
 
 /// 256 weights of 6 bits.
@@ -37,23 +38,12 @@ impl Block for Q6K {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
-        let (ql, qh) = (self.ql.as_chunks::<32>().0, self.qh.as_chunks::<32>().0);
-        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let (half, k) = (s / 4, s % 4);
-            let mut levels = [0i8; 32];
-            for l in 0..32 {
-                let low = ql[2 * half + k % 2][l] >> (k / 2 * 4) & 15;
-                let high = qh[half][l] >> (2 * k) & 3;
-                levels[l] = (low | high << 4) as i8 - 32;
-            }
-            let d0 = d * f32::from(self.scales[2 * s]);
-            let d1 = d * f32::from(self.scales[2 * s + 1]);
-            for l in 0..16 {
-                out[l] = d0 * f32::from(levels[l]);
-            }
-            for l in 16..32 {
-                out[l] = d1 * f32::from(levels[l]);
-            }
+        for i in 0..16 {
+            let (half, k) = (i / 8, i % 8);
+            let dl = d * f32::from(self.scales[i]);
+            let low = field(bytes16(&self.ql, 4 * half + k % 4), k / 4 * 4, 15);
+            let high = field(bytes16(&self.qh, 2 * half + k % 2), k / 2 * 2, 3);
+            put(simd, out, i, with_high(low, high, 4), |q| dl * (q - 32.0));
         }
     }
 

@@ -30,8 +30,8 @@ impl Block for Q8K {
     type Weights = [f32; 256];
 
     #[inline(always)]
-    fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
-        let (d, _) = (self.d.get(), simd);
+    fn decode_on<S: Simd>(&self, _: S, out: &mut [f32; 256]) {
+        let d = self.d.get();
         for j in 0..256 {
             out[j] = d * f32::from(self.qs[j]);
         }

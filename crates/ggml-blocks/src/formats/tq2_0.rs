@@ -11,6 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::{bytes16, field, put};
 use crate::simd::Simd;
 
 /// 256 ternary weights in 2 bits each.
@@ -30,12 +31,9 @@ impl Block for Tq2_0 {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
-        for (half, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
-            for (k, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-                for l in 0..32 {
-                    out[l] = (i32::from(self.qs[32 * half + l] >> (2 * k) & 3) - 1) as f32 * d;
-                }
-            }
+        for i in 0..16 {
+            let qs = bytes16(&self.qs, i / 8 * 2 + i % 2);
+            put(simd, out, i, field(qs, i / 2 % 4 * 2, 3), |q| (q - 1.0) * d);
         }
     }
 

@@ -71,19 +71,24 @@ fn rounding_to_f16_agrees_on_every_level() {
     }
 }
 
-struct Look;
-impl SimdOp for Look {
-    type Output = [i8; 16];
+struct Bytes;
+impl SimdOp for Bytes {
+    type Output = ([u64; 2], [f32; 16], [f32; 8]);
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> [i8; 16] {
+    fn run<S: Simd>(self, s: S) -> Self::Output {
         let table = core::array::from_fn(|i| 3 * i as i8 - 20);
-        s.lookup16(&table, core::array::from_fn(|i| (i as u8 * 7) % 16))
+        let levels = s.lookup16(&table, [0x0F01_0203_0405_0607, 0x0809_0A0B_0C0D_0E00]);
+        (levels, s.floats16(levels), s.floats8(levels[1]))
     }
 }
 
 #[test]
-fn table_lookup_agrees_on_every_level() {
+fn look_up_and_conversion_of_bytes_agree_on_every_level() {
     for l in Level::supported() {
-        assert_eq!(with_level(l, || dispatch(Look)), with_level(Level::Portable, || dispatch(Look)));
+        let (levels, sixteen, eight) = with_level(l, || dispatch(Bytes)).expect("supported");
+        assert_eq!(levels, [0x19EF_F2F5_F8FB_FE01, 0x0407_0A0D_1013_16EC], "{l}");
+        assert_eq!(sixteen[..2], [1.0, -2.0], "{l}");
+        assert_eq!(sixteen[14..], [7.0, 4.0], "{l}");
+        assert_eq!(sixteen[8..], eight, "{l}");
     }
 }

@@ -63,7 +63,20 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn lookup16(_token, table: &[i8; 16], index: [u8; 16]) -> [i8; 16] {
+            fn floats16(_token, bytes: [u64; 2]) -> [f32; 16] {
+                let low: __m128i = must_cast(bytes);
+                let high = _mm_unpackhi_epi64(low, low);
+                must_cast([low, high].map(|half| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(half))))
+            }
+
+            #[inline]
+            fn floats8(_token, bytes: u64) -> [f32; 8] {
+                let bytes = _mm_cvtsi64_si128(bytes.cast_signed());
+                must_cast(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)))
+            }
+
+            #[inline]
+            fn lookup16(_token, table: &[i8; 16], index: [u64; 2]) -> [u64; 2] {
                 must_cast(_mm_shuffle_epi8(must_cast(*table), must_cast(index)))
             }
         }

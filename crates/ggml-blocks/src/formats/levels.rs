@@ -26,6 +26,21 @@ pub(super) fn with_high(low: Bytes16, high: Bytes16, shift: usize) -> Bytes16 {
     [low[0] | high[0] << shift, low[1] | high[1] << shift]
 }
 
+/// Sixteen scales, each times the scale of scales `d`.
+#[inline(always)]
+pub(super) fn scaled<S: Simd>(simd: S, d: f32, scales: Bytes16) -> [f32; 16] {
+    times(d, simd.floats16(scales))
+}
+
+/// `d` times each number. (A loop: `array::map` is not always inlined.)
+#[inline(always)]
+pub(super) fn times<const N: usize>(d: f32, mut x: [f32; N]) -> [f32; N] {
+    for x in &mut x {
+        *x *= d;
+    }
+    x
+}
+
 /// Puts `weight(level)` of each level in chunk `index` of `out`.
 #[inline(always)]
 pub(super) fn put<S: Simd, const N: usize>(

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put};
+use crate::formats::levels::{bytes16, field, put, scaled};
 use crate::simd::Simd;
 
 /// 256 weights of 2 bits.
@@ -36,11 +36,12 @@ impl Block for Q2K {
 
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
-        let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
+        let scales = bytes16(&self.scales, 0);
+        let d = scaled(simd, simd.widen(self.d), field(scales, 0, 15));
+        let m = scaled(simd, simd.widen(self.dmin), field(scales, 4, 15));
         for i in 0..16 {
-            let (dl, ml) = (d * f32::from(self.scales[i] & 15), min * f32::from(self.scales[i] >> 4));
             let qs = bytes16(&self.qs, i / 8 * 2 + i % 2);
-            put(simd, out, i, field(qs, i / 2 % 4 * 2, 3), |q| dl * q - ml);
+            put(simd, out, i, field(qs, i / 2 % 4 * 2, 3), |q| d[i] * q - m[i]);
         }
     }
 

@@ -15,7 +15,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put, with_high};
+use crate::formats::levels::{Bytes16, bytes16, field, put, with_high};
 use crate::simd::Simd;
 
 /// 256 weights of 3 bits.
@@ -39,12 +39,14 @@ impl Block for Q3K {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
-        let scales = self.unpacked_scales();
+        let mut scales = simd.floats16(self.raised_scales());
+        for scale in &mut scales {
+            *scale = d * (*scale - 32.0);
+        }
         for i in 0..16 {
-            let dl = d * f32::from(scales[i]);
             let low = field(bytes16(&self.qs, i / 8 * 2 + i % 2), i / 2 % 4 * 2, 3);
             let high = field(bytes16(&self.hmask, i % 2), i / 2, 1);
-            put(simd, out, i, with_high(low, high, 2), |q| dl * (q - 4.0));
+            put(simd, out, i, with_high(low, high, 2), |q| scales[i] * (q - 4.0));
         }
     }
 
@@ -54,14 +56,12 @@ impl Block for Q3K {
 }
 
 impl Q3K {
-    /// The sixteen sub-block scales, -32..=31.
+    /// The sixteen sub-block scales, each plus 32.
     #[inline(always)]
-    fn unpacked_scales(&self) -> [i8; 16] {
-        let s = &self.scales;
-        core::array::from_fn(|i| {
-            let low = s[i % 8] >> (i / 8 * 4) & 15;
-            let high = s[8 + i % 4] >> (i / 4 * 2) & 3;
-            (low | high << 4) as i8 - 32
-        })
+    fn raised_scales(&self) -> Bytes16 {
+        let low = u64::from_le_bytes(*self.scales.first_chunk().unwrap_or(&[0; 8]));
+        let high = u64::from(u32::from_le_bytes(*self.scales.last_chunk().unwrap_or(&[0; 4])));
+        // The four bytes of `high` serve scales i, 4 + i, 8 + i and 12 + i in turn.
+        with_high(field([low, low >> 4], 0, 15), field([high | high << 30, high >> 4 | high << 26], 0, 3), 4)
     }
 }

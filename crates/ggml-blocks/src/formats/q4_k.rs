@@ -15,7 +15,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put};
+use crate::formats::levels::{bytes16, field, put, times};
 use crate::simd::Simd;
 
 /// 256 weights of 4 bits.
@@ -38,14 +38,14 @@ impl Block for Q4K {
 
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let [scales, mins] = scales_and_mins(&self.scales);
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
-        let (scales, mins) = scales_and_mins(&self.scales);
-        for s in 0..8 {
-            let (ds, ms) = (d * f32::from(scales[s]), min * f32::from(mins[s]));
-            for half in 0..2 {
-                let qs = bytes16(&self.qs, s / 2 * 2 + half);
-                put(simd, out, 2 * s + half, field(qs, s % 2 * 4, 15), |q| ds * q - ms);
-            }
+        let (d, m) = (times(d, simd.floats8(scales)), times(min, simd.floats8(mins)));
+        for i in 0..8 {
+            let qs = bytes16(&self.qs, i);
+            let (s, half) = (i / 2 * 2, i % 2);
+            put(simd, out, 2 * s + half, field(qs, 0, 15), |q| d[s] * q - m[s]);
+            put(simd, out, 2 * s + 2 + half, field(qs, 4, 15), |q| d[s + 1] * q - m[s + 1]);
         }
     }
 
@@ -54,15 +54,14 @@ impl Block for Q4K {
     }
 }
 
-/// Unpacks the eight 6-bit scales and the eight 6-bit minimums of `Q4_K` and `Q5_K`.
+/// The eight 6-bit scales and the eight 6-bit minimums of `Q4_K` and `Q5_K`, a byte each.
 #[inline(always)]
-pub(super) fn scales_and_mins(packed: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
-    let (mut scales, mut mins) = ([0; 8], [0; 8]);
-    for j in 0..4 {
-        scales[j] = packed[j] & 63;
-        mins[j] = packed[j + 4] & 63;
-        scales[j + 4] = packed[j + 8] & 15 | packed[j] >> 6 << 4;
-        mins[j + 4] = packed[j + 8] >> 4 | packed[j + 4] >> 6 << 4;
-    }
-    (scales, mins)
+pub(super) fn scales_and_mins(packed: &[u8; 12]) -> [u64; 2] {
+    let words = packed.as_chunks::<4>().0;
+    let [a, b, c] = [0, 1, 2].map(|i| u32::from_le_bytes(words[i]));
+    let join = |first: u32, low: u32, high: u32| {
+        let second = low & 0x0F0F_0F0F | (high >> 6 & 0x0303_0303) << 4;
+        u64::from(first & 0x3F3F_3F3F) | u64::from(second) << 32
+    };
+    [join(a, c, a), join(b, c >> 4, b)]
 }

@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put, with_high};
+use crate::formats::levels::{bytes16, field, put, times, with_high};
 use crate::formats::q4_k::scales_and_mins;
 use crate::simd::Simd;
 
@@ -40,15 +40,16 @@ impl Block for Q5K {
 
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
+        let [scales, mins] = scales_and_mins(&self.scales);
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
-        let (scales, mins) = scales_and_mins(&self.scales);
-        for s in 0..8 {
-            let (ds, ms) = (d * f32::from(scales[s]), min * f32::from(mins[s]));
-            for half in 0..2 {
-                let low = field(bytes16(&self.qs, s / 2 * 2 + half), s % 2 * 4, 15);
-                let high = field(bytes16(&self.qh, half), s, 1);
-                put(simd, out, 2 * s + half, with_high(low, high, 4), |q| ds * q - ms);
-            }
+        let (d, m) = (times(d, simd.floats8(scales)), times(min, simd.floats8(mins)));
+        for i in 0..8 {
+            let (s, half) = (i / 2 * 2, i % 2);
+            let (qs, qh) = (bytes16(&self.qs, i), bytes16(&self.qh, half));
+            let low = with_high(field(qs, 0, 15), field(qh, s, 1), 4);
+            let high = with_high(field(qs, 4, 15), field(qh, s + 1, 1), 4);
+            put(simd, out, 2 * s + half, low, |q| d[s] * q - m[s]);
+            put(simd, out, 2 * s + 2 + half, high, |q| d[s + 1] * q - m[s + 1]);
         }
     }
 

@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put, with_high};
+use crate::formats::levels::{bytes16, field, put, scaled, with_high};
 use crate::simd::Simd;
 
 /// 256 weights of 6 bits.
@@ -37,13 +37,13 @@ impl Block for Q6K {
 
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
-        let d = simd.widen(self.d);
+        let scales = bytes16(bytemuck::must_cast_ref::<_, [u8; 16]>(&self.scales), 0);
+        let d = scaled(simd, simd.widen(self.d), scales);
         for i in 0..16 {
             let (half, k) = (i / 8, i % 8);
-            let dl = d * f32::from(self.scales[i]);
             let low = field(bytes16(&self.ql, 4 * half + k % 4), k / 4 * 4, 15);
             let high = field(bytes16(&self.qh, 2 * half + k % 2), k / 2 * 2, 3);
-            put(simd, out, i, with_high(low, high, 4), |q| dl * (q - 32.0));
+            put(simd, out, i, with_high(low, high, 4), |q| d[i] * (q - 32.0));
         }
     }
 

@@ -41,9 +41,10 @@ macro_rules! ops {
                 op.run(token)
             }
 
+            // Broadcast, because inserting one lane would wait for the register's last use.
             #[inline]
             fn widen(_token, h: F16) -> f32 {
-                _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(h.to_bits()))))
+                _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(h.to_bits().cast_signed())))
             }
 
             #[inline]

@@ -3,12 +3,14 @@
 //! [`assign`] is llama-quantize's choice of types as a pure function of names, shapes, a few
 //! [`HyperParameters`] and [`Options`]; the rules themselves are data (`rules.rs`).
 
+mod describe;
 mod file_type;
 mod model;
 mod names;
 mod policy;
 mod rules;
 
+pub use describe::markdown_table;
 pub use file_type::FileType;
 pub use names::{Part, part_of};
 pub use policy::{

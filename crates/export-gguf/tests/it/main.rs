@@ -1,4 +1,5 @@
 //! Integration tests.
 
+mod docs;
 mod mix_dry_runs;
 mod mixes;

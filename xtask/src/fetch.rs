@@ -67,7 +67,7 @@ impl Package {
         std::fs::create_dir_all(&partial).map_err(|e| format!("{}: {e}", partial.display()))?;
         match self {
             Self::Wheel(..) => {
-                run(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(&file).arg(&partial))?
+                run(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(&file).arg(&partial))?;
             }
             Self::Npm(..) => run(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&partial))?,
         }

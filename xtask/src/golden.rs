@@ -17,7 +17,10 @@ use gguf_format::{GgmlType, Importance, Kind, TYPES, TypeInfo};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Every file of `golden/` but the manifest: path below that folder, contents.
+/// The folders of `golden/` that this task makes, besides `MANIFEST`.
+const OURS: [&str; 2] = ["blocks", "inputs"];
+
+/// Every file of them: path below `golden/`, contents.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// The formats that have goldens: every block format, and the two 16-bit floats.
@@ -36,6 +39,19 @@ pub(crate) fn folder(info: &TypeInfo) -> String {
 struct Oracles {
     agreeing: [Oracle; CONFIGS.len()],
     contracted: Oracle,
+}
+
+/// Asks several builds at the same time.
+fn side_by_side<T: Send, const N: usize>(
+    oracles: [&mut Oracle; N],
+    ask: impl Fn(&mut Oracle) -> Outcome<T> + Sync,
+) -> Outcome<[T; N]> {
+    let replies = std::thread::scope(|scope| {
+        let threads = oracles.map(|oracle| scope.spawn(|| ask(oracle)));
+        threads.map(|t| t.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
+    });
+    let replies: Vec<T> = replies.into_iter().collect::<Outcome<_>>()?;
+    replies.try_into().map_err(|_| "a build gave no answer".to_owned())
 }
 
 /// Dispatches on the arguments.
@@ -103,9 +119,11 @@ fn generate(known: Option<&Origins>) -> Outcome<(Files, String)> {
 
 fn write() -> Outcome {
     let (files, manifest) = generate(None)?;
-    let folder = root().join("golden");
-    if folder.is_dir() {
-        std::fs::remove_dir_all(&folder).map_err(|e| format!("golden: {e}"))?;
+    for folder in OURS {
+        let folder = root().join("golden").join(folder);
+        if folder.is_dir() {
+            std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        }
     }
     for (path, bytes) in &files {
         put(path, bytes)?;
@@ -138,7 +156,7 @@ fn check() -> Outcome {
         }
     }
     for path in crate::util::files(&folder)? {
-        if path != "MANIFEST" && !files.contains_key(&path) {
+        if OURS.iter().any(|folder| path.starts_with(folder)) && !files.contains_key(&path) {
             faults.push(format!("golden/{path}: not made by this task"));
         }
     }

@@ -1,7 +1,7 @@
 //! The encoders' goldens: every shared input under one kind of importance weights.
 
-use super::Oracles;
 use super::inputs::Input;
+use super::{Oracles, side_by_side};
 use crate::oracle::{CONFIGS, Oracle};
 use crate::util::Outcome;
 use gguf_format::{GgmlType, Kind, TypeInfo};
@@ -52,8 +52,9 @@ pub(super) fn all(
     let (mut sensitive, mut blocks) = (0, 0);
     for input in inputs {
         let values = input.values();
-        let [base, others @ ..] = &mut oracles.agreeing;
-        let truth = case.rows(base, &values, input.row_len)?;
+        let Oracles { agreeing: [base, native, o1], contracted } = &mut *oracles;
+        let [truth, other1, other2, fused] =
+            side_by_side([&mut *base, native, o1, contracted], |o| case.rows(o, &values, input.row_len))?;
         let mut reasons: Vec<Option<String>> = Vec::new();
         for row in &truth {
             reasons.push(match row {
@@ -64,16 +65,13 @@ pub(super) fn all(
                 Ok(_) => None,
             });
         }
-        for (config, other) in CONFIGS[1..].iter().zip(others) {
-            for ((row, reason), truth) in
-                case.rows(other, &values, input.row_len)?.iter().zip(&mut reasons).zip(&truth)
-            {
+        for (config, other) in CONFIGS[1..].iter().zip([other1, other2]) {
+            for ((row, reason), truth) in other.iter().zip(&mut reasons).zip(&truth) {
                 if reason.is_none() && row != truth {
                     *reason = Some(format!("{} disagrees with {}", config.name, CONFIGS[0].name));
                 }
             }
         }
-        let fused = case.rows(&mut oracles.contracted, &values, input.row_len)?;
         for (n, ((row, reason), fused)) in truth.iter().zip(&reasons).zip(&fused).enumerate() {
             if let Some(reason) = reason {
                 lines.push(format!("left-out {} {} {} {n} {reason}", case.info.name, case.kind, input.name));

@@ -1,7 +1,7 @@
 //! Random numbers that are the same on every machine: integers, and IEEE additions,
 //! multiplications and divisions of them; no function of a mathematics library.
 
-/// SplitMix64.
+/// `SplitMix64`.
 #[derive(Debug)]
 pub(super) struct Rng(u64);
 

@@ -4,6 +4,7 @@ use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{EncodeError, LengthError};
+use crate::scan::Limit;
 use crate::simd::{Portable, Simd};
 
 /// An array of weights: `[f32; N]` for the block lengths that exist.
@@ -59,6 +60,9 @@ pub trait Block:
 
 /// A block that can also be produced. A format without an encoder does not implement it.
 pub trait Encode: Block {
+    /// Where the format's numbers end, for plain floats that round to infinity beyond.
+    const LIMIT: Option<Limit> = None;
+
     /// Encodes whole rows, row after row.
     ///
     /// The caller has checked that `src.row_len` is a multiple of [`Block::LEN`], that

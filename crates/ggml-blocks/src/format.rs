@@ -10,7 +10,7 @@ use gguf_format::{GgmlType, Importance, Kind, TYPES, TypeInfo};
 use crate::block::{Block, Encode, Rows, cast_blocks, cast_blocks_mut};
 use crate::error::{DecodeError, EncodeError, NonFiniteScale};
 use crate::formats::*;
-use crate::scan;
+use crate::scan::{self, Limit, Overflow};
 use crate::simd::{Simd, SimdOp, dispatch};
 
 type EncodeBytes = fn(Rows<'_>, &mut [u8]) -> Result<(), EncodeError>;
@@ -21,6 +21,7 @@ pub struct Format {
     ty: GgmlType,
     decode: fn(&[u8], &mut [f32]),
     encode: Option<EncodeBytes>,
+    limit: Option<Limit>,
     first_bad: fn(&[u8]) -> Option<usize>,
 }
 
@@ -73,11 +74,11 @@ formats! {
 impl Format {
     const fn decode<B: Block>() -> Self {
         const { assert_geometry::<B>() }
-        Self { ty: B::TYPE, decode: decode_bytes::<B>, encode: None, first_bad: first_bad::<B> }
+        Self { ty: B::TYPE, decode: decode_bytes::<B>, encode: None, limit: None, first_bad: first_bad::<B> }
     }
 
     const fn codec<B: Encode>() -> Self {
-        Self { encode: Some(encode_bytes::<B>), ..Self::decode::<B>() }
+        Self { encode: Some(encode_bytes::<B>), limit: B::LIMIT, ..Self::decode::<B>() }
     }
 
     /// The format of a type id, `None` for one that is unknown or removed.
@@ -238,6 +239,22 @@ impl Format {
         encode(Rows { values, row_len, importance }, out)
     }
 
+    /// The finite values that [`Format::encode_rows`] would turn into infinities: `F16` and `BF16`
+    /// have such, block formats refuse what does not fit.
+    #[must_use]
+    pub fn overflow(&self, values: &[f32]) -> Option<Overflow> {
+        self.limit.and_then(|limit| scan::overflow(values, limit))
+    }
+
+    /// Replaces the values of [`Format::overflow`] by the format's largest with their sign. NaNs and
+    /// infinities stay.
+    pub fn clamp(&self, values: &mut [f32]) {
+        let Some(limit) = self.limit else { return };
+        for x in values.iter_mut().filter(|x| x.is_finite() && x.abs() >= limit.overflow) {
+            *x = limit.largest.copysign(*x);
+        }
+    }
+
     /// Checks the scales that ggml's validation checks.
     ///
     /// Bytes behind the last whole block are not looked at.
@@ -262,7 +279,7 @@ impl Format {
     }
 }
 
-fn expect(what: &'static str, need: usize, have: usize) -> Result<(), DecodeError> {
+pub(crate) fn expect(what: &'static str, need: usize, have: usize) -> Result<(), DecodeError> {
     if need == have { Ok(()) } else { Err(DecodeError::Length { what, need, have }) }
 }
 
@@ -277,6 +294,11 @@ const fn assert_geometry<B: Block>() {
 const CHECKED: &str = "the caller checked the lengths";
 
 fn decode_bytes<B: Block>(bytes: &[u8], out: &mut [f32]) {
+    decode_blocks::<B>(cast_blocks(bytes).expect(CHECKED), bytemuck::try_cast_slice_mut(out).expect(CHECKED));
+}
+
+/// Decodes on the best token of this CPU.
+pub(crate) fn decode_blocks<B: Block>(blocks: &[B], out: &mut [B::Weights]) {
     struct Decode<'a, B: Block>(&'a [B], &'a mut [B::Weights]);
     impl<B: Block> SimdOp for Decode<'_, B> {
         type Output = ();
@@ -285,11 +307,15 @@ fn decode_bytes<B: Block>(bytes: &[u8], out: &mut [f32]) {
             B::decode_all(simd, self.0, self.1);
         }
     }
-    let blocks = cast_blocks::<B>(bytes).expect(CHECKED);
-    dispatch(Decode(blocks, bytemuck::try_cast_slice_mut(out).expect(CHECKED)));
+    dispatch(Decode(blocks, out));
 }
 
 fn encode_bytes<B: Encode>(src: Rows<'_>, out: &mut [u8]) -> Result<(), EncodeError> {
+    encode_blocks::<B>(src, cast_blocks_mut(out).expect(CHECKED))
+}
+
+/// Encodes on the best token of this CPU.
+pub(crate) fn encode_blocks<B: Encode>(src: Rows<'_>, out: &mut [B]) -> Result<(), EncodeError> {
     struct Encoding<'a, B>(Rows<'a>, &'a mut [B]);
     impl<B: Encode> SimdOp for Encoding<'_, B> {
         type Output = Result<(), EncodeError>;
@@ -298,7 +324,7 @@ fn encode_bytes<B: Encode>(src: Rows<'_>, out: &mut [u8]) -> Result<(), EncodeEr
             B::encode(simd, self.0, self.1)
         }
     }
-    dispatch(Encoding(src, cast_blocks_mut::<B>(out).expect(CHECKED)))
+    dispatch(Encoding(src, out))
 }
 
 fn first_bad<B: Block>(bytes: &[u8]) -> Option<usize> {

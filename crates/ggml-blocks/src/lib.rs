@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod block;
+pub mod cast;
 mod error;
 mod format;
 pub mod formats;
@@ -15,3 +16,4 @@ pub use block::{Block, Encode, Rows, Weights, cast_blocks, cast_blocks_mut};
 pub use error::{DecodeError, EncodeError, LengthError, NonFiniteScale};
 pub use format::{FORMATS, Format};
 pub use half::{Bf16, F16};
+pub use scan::{Limit, Overflow};

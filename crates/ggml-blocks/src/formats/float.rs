@@ -1,4 +1,14 @@
-//! Plain floats: one number per block.
+//! F32, F16, BF16 and F64: plain floats, one number per block.
+//!
+//! ```text
+//! F32   byte 0  IEEE binary32
+//! F16   byte 0  IEEE binary16
+//! BF16  byte 0  the upper half of an IEEE binary32
+//! F64   byte 0  IEEE binary64
+//! ```
+//!
+//! Used by unquantized models; norms and biases are F32 in all models. F16 and BF16 weights meet
+//! activations in their own type, F32 weights in F32.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian};
@@ -6,6 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_e
 use crate::block::{Block, Encode, Rows};
 use crate::error::EncodeError;
 pub use crate::half::{Bf16, F16};
+use crate::scan::Limit;
 use crate::simd::Simd;
 
 /// One IEEE binary32 number, little-endian.
@@ -92,6 +103,8 @@ impl Block for F16 {
 }
 
 impl Encode for F16 {
+    const LIMIT: Option<Limit> = Some(Limit::new(65504.0, 65520.0));
+
     #[inline(always)]
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
         let (values, tail) = src.values.as_chunks::<8>();
@@ -121,6 +134,8 @@ impl Block for Bf16 {
 }
 
 impl Encode for Bf16 {
+    const LIMIT: Option<Limit> = Some(Limit::new(f32::from_bits(0x7F7F_0000), f32::from_bits(0x7F7F_8000)));
+
     #[inline(always)]
     fn encode<S: Simd>(_: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
         for (out, &x) in out.iter_mut().zip(src.values) {

@@ -1,4 +1,13 @@
-//! Plain integers: one number per block, decoded to the nearest f32.
+//! I8, I16, I32 and I64: plain integers, one number per block, decoded to the nearest f32.
+//!
+//! ```text
+//! I8   byte 0  two's complement
+//! I16  byte 0  two's complement, little-endian
+//! I32  byte 0  two's complement, little-endian
+//! I64  byte 0  two's complement, little-endian
+//! ```
+//!
+//! Used by index and lookup tables; no matrix is multiplied in them.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian};

@@ -8,6 +8,9 @@
 //!                     64i + 16k..64i + 16k + 16; the four top nibbles, first one lowest, are the
 //!                     f16 scale of the scales
 //! ```
+//!
+//! Used by the `IQ1_M` mix.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

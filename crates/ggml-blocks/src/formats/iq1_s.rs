@@ -6,6 +6,9 @@
 //!      34  qh[8]   u16 per sub-block of 32: bits 3l..3l+3 are bits 8..11 of the index of group l,
 //!                  bits 12..15 the scale, bit 15 shifts the levels down by 1/8 instead of up
 //! ```
+//!
+//! Used by the `IQ1_S` mix, with an importance matrix only.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::little_endian::U16;

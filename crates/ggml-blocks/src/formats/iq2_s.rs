@@ -7,6 +7,9 @@
 //!      66  qh[8]      byte j, bits 2l..2l+2: bits 8..10 of the index of group 4j + l
 //!      74  scales[8]  byte j: scale of weights 32j..32j+16 (low nibble) and 32j+16..32j+32
 //! ```
+//!
+//! Used by the `IQ2_M` mix.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -5,6 +5,9 @@
 //!       2  qs[32]     u16 per group of 8: bits 0..9 codebook index, bits 9..16 sign pattern
 //!      66  scales[8]  byte j: scale of weights 32j..32j+16 (low nibble) and 32j+16..32j+32
 //! ```
+//!
+//! Used by the `IQ2_XS` and `IQ2_S` mixes, with an importance matrix only.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::little_endian::U16;

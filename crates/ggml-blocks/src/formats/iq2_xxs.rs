@@ -6,6 +6,9 @@
 //!                  one per byte; the last two are a little-endian u32: bits 7l..7l+7 sign pattern of
 //!                  group l, bits 28..32 the sub-block's scale
 //! ```
+//!
+//! Used by the `IQ2_XXS` mix, with an importance matrix only.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::little_endian::U16;

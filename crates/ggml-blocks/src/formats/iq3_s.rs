@@ -7,6 +7,9 @@
 //!      74  signs[32]  bit i of byte g: weight 8g + i is negative
 //!     106  scales[4]  byte j: scale of weights 64j..64j+32 (low nibble) and 64j+32..64j+64
 //! ```
+//!
+//! Used by the `IQ3_XS`, `IQ3_S` and `IQ3_M` mixes.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

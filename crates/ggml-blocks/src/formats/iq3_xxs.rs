@@ -7,6 +7,9 @@
 //!                  little-endian u32 per 32 weights: bits 7l..7l+7 sign pattern of weights
 //!                  8l..8l+8, bits 28..32 the scale
 //! ```
+//!
+//! Used by the `IQ3_XXS` mix.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -4,6 +4,9 @@
 //! byte  0  d       f16 scale
 //!       2  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j; index of a level
 //! ```
+//!
+//! Used by the `IQ4_NL` mix; instead of the other `IQ` formats where 256 does not divide a row.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -7,6 +7,9 @@
 //!       8  qs[128]      sub-block s in bytes 16s..16s+16: low nibble of byte j is weight 32s + j,
 //!                       high nibble weight 32s + 16 + j
 //! ```
+//!
+//! Used by the `IQ4_XS` mix.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::little_endian::U16;

@@ -4,6 +4,9 @@
 //! byte  0  e       scale 2^(e - 127); the table of levels is doubled, so decoding halves it
 //!       1  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j
 //! ```
+//!
+//! Used by the experts of models published in MXFP4 (gpt-oss), the `MXFP4_MOE` mix.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -5,6 +5,9 @@
 //!       4  qs[32]  sub-block s in bytes 8s..8s+8: low nibble of byte j is weight 16s + j,
 //!                  high nibble weight 16s + 8 + j
 //! ```
+//!
+//! Used by models published in NVFP4.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -4,6 +4,9 @@
 //! byte  0  d       f16, the magnitude
 //!       2  qs[16]  bit i of byte j: weight 8j + i; 1 is +d, 0 is -d
 //! ```
+//!
+//! Used by models trained with binary weights.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

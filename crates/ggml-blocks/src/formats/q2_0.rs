@@ -4,6 +4,9 @@
 //! byte  0  d       f16 scale
 //!       2  qs[16]  bits 2i..2i+2 of byte j: weight 4j + i, level + 1
 //! ```
+//!
+//! Used by models trained with ternary or 2-bit weights.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

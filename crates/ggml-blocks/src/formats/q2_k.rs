@@ -7,6 +7,9 @@
 //!      80  d           f16 scale of the scales
 //!      82  dmin        f16 scale of the minimums
 //! ```
+//!
+//! Used by the `Q2_K` and `Q2_K_S` mixes.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -9,6 +9,9 @@
 //!                      the high bits of scale 4k + i
 //!     108  d           f16 scale of the scales
 //! ```
+//!
+//! Used by the `Q3_K_S`, `Q3_K_M` and `Q3_K_L` mixes.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -4,6 +4,10 @@
 //! byte  0  d       f16 scale
 //!       2  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j; level + 8
 //! ```
+//!
+//! Used by the `Q4_0` mix, the oldest one still made; embedding tables of `TQ` mixes;
+//! quantization-aware-trained models.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -5,6 +5,9 @@
 //!       2  m       f16 minimum
 //!       4  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j
 //! ```
+//!
+//! Used by the `Q4_1` mix.
+//! Meets activations in `Q8_1`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -5,6 +5,9 @@
 //!       2  qh[4]   bit i of the little-endian u32: bit 4 of weight i
 //!       6  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j; level + 16
 //! ```
+//!
+//! Used by the `Q5_0` mix; instead of `Q4_K` where 256 does not divide a row.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

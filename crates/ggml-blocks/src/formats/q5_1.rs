@@ -6,6 +6,9 @@
 //!       4  qh[4]   bit i of the little-endian u32: bit 4 of weight i
 //!       8  qs[16]  low nibble of byte j: weight j; high nibble: weight 16 + j
 //! ```
+//!
+//! Used by the `Q5_1` mix; instead of `Q5_K` where 256 does not divide a row.
+//! Meets activations in `Q8_1`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

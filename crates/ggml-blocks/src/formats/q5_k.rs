@@ -8,6 +8,9 @@
 //!      48  qs[128]     group g of 64 weights in bytes 32g..32g+32: low nibble of byte l is
 //!                      weight 64g + l, high nibble weight 64g + 32 + l
 //! ```
+//!
+//! Used by the `Q5_K_S` and `Q5_K_M` mixes; the sensitive tensors of smaller ones.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -8,6 +8,9 @@
 //!     192  scales[16]  signed scale of each 16 weights
 //!     208  d           f16 scale of the scales
 //! ```
+//!
+//! Used by the `Q6_K` mix; output and attention-value tensors of most others.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

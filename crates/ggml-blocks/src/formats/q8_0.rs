@@ -4,6 +4,10 @@
 //! byte  0  d       f16 scale
 //!       2  qs[32]  byte j: weight j, signed
 //! ```
+//!
+//! Used by the `Q8_0` mix, nearly lossless; instead of `Q6_K` where 256 does not divide a row; as
+//! activations of the formats with short blocks.
+//! Meets activations in `Q8_0`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -46,7 +50,8 @@ impl Encode for Q8_0 {
         for (i, (block, x)) in out.iter_mut().zip(src.values.as_chunks::<32>().0).enumerate() {
             let largest = x.iter().fold(0f32, |m, x| m.max(x.abs()));
             let d = largest / 127.0;
-            let inverse = if d == 0.0 { 0.0 } else { 1.0 / d };
+            // Zero for a scale too small to invert as well: the infinity would cast to level 0.
+            let inverse = if (1.0 / d).is_finite() { 1.0 / d } else { 0.0 };
             block.d = F16::from_f32(d);
             if !block.d.is_finite() {
                 return Err(EncodeError::Unrepresentable { name: "Q8_0", index: 32 * i });

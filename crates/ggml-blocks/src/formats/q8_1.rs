@@ -5,6 +5,9 @@
 //!       2  s       f16, d times the sum of the levels
 //!       4  qs[32]  byte j: weight j, signed
 //! ```
+//!
+//! Used by activations only: ggml makes them while it multiplies, files do not carry them. The sum
+//! serves weight formats with a minimum.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

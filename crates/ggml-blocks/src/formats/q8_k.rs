@@ -5,6 +5,9 @@
 //!       4  qs[256]    byte j: weight j, signed
 //!     260  bsums[16]  i16, the sum of each 16 levels
 //! ```
+//!
+//! Used by activations only: ggml makes them while it multiplies, files do not carry them. The
+//! sums serve weight formats with a minimum.
 
 use gguf_format::GgmlType;
 use zerocopy::little_endian::{F32, I16};

@@ -8,6 +8,9 @@
 //!      48  qh[4]   digit n (0..4) of byte m: weight 240 + 4n + m
 //!      52  d       f16 scale
 //! ```
+//!
+//! Used by models trained with ternary weights (BitNet b1.58, TriLM), smallest.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

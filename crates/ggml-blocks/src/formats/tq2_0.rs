@@ -5,6 +5,9 @@
 //!                  weight 128h + 32k + l, plus 1
 //!      64  d       f16 scale
 //! ```
+//!
+//! Used by models trained with ternary weights (BitNet b1.58, TriLM), fastest.
+//! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

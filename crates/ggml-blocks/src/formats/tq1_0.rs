@@ -9,7 +9,7 @@
 //!      52  d       f16 scale
 //! ```
 //!
-//! Used by models trained with ternary weights (BitNet b1.58, TriLM), smallest.
+//! Used by models trained with ternary weights, smallest.
 //! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;

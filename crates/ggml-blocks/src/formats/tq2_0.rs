@@ -6,7 +6,7 @@
 //!      64  d       f16 scale
 //! ```
 //!
-//! Used by models trained with ternary weights (BitNet b1.58, TriLM), fastest.
+//! Used by models trained with ternary weights, fastest.
 //! Meets activations in `Q8_K`.
 
 use gguf_format::GgmlType;

@@ -69,6 +69,12 @@ impl Error {
         move |source| Self::File { path, source: source.into() }
     }
 
+    /// For `map_err`: a model could not be opened. The mapper's messages name the file themselves.
+    pub fn model(path: impl AsRef<Path>) -> impl FnOnce(gguf_mmap::Error) -> Self {
+        let path = path.as_ref().to_path_buf();
+        move |e| Self::File { path, source: Box::new(e) }
+    }
+
     /// A refusal that concerns one tensor.
     pub fn tensor(tensor: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Tensor { tensor: tensor.into(), problem: problem.into() }

@@ -1,0 +1,123 @@
+//! What will become of each tensor, decided before a byte is written.
+//!
+//! A [`Plan`] is plain data made by a pure function of the source's directory and the request; the
+//! dry run prints it, the executor carries it out.
+
+mod policy;
+mod print;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use ggml_blocks::FORMATS;
+use gguf_format::{GgmlType, Importance, Kind};
+
+pub use policy::plan;
+pub use print::{human_bytes, write_json, write_text};
+
+/// Which types the caller wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The type of all weights; `None` leaves them as they are.
+    pub dtype: Option<GgmlType>,
+    /// The type of expert weights (`*_exps.weight`), which may be quantized again; `None` lets
+    /// them follow `dtype`.
+    pub experts: Option<GgmlType>,
+}
+
+/// One tensor of the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Index of the source's tensor.
+    pub source: usize,
+    /// The name in the output.
+    pub name: String,
+    /// The dimensions in ggml's order, the row length first.
+    pub dims: Vec<u64>,
+    /// The type it has.
+    pub from: GgmlType,
+    /// The type it gets.
+    pub to: GgmlType,
+    /// Its length now, in bytes.
+    pub bytes_before: u64,
+    /// Its length then, in bytes.
+    pub bytes_after: u64,
+    /// Why it gets this type.
+    pub why: Why,
+}
+
+/// All tensors of the output in file order, and the keys that change with them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The tensors.
+    pub steps: Vec<Step>,
+    /// Keys that are replaced in place or appended, all of wire type u32.
+    pub keys: Vec<(&'static str, u32)>,
+}
+
+impl Plan {
+    /// The tensors' bytes before and after, without headers and padding.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        self.steps.iter().fold((0, 0), |(a, b), s| (a + s.bytes_before, b + s.bytes_after))
+    }
+
+    /// The number of elements of all tensors.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.steps.iter().map(|s| s.dims.iter().product::<u64>()).sum()
+    }
+}
+
+/// Why a tensor gets the type it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// No type was asked for.
+    NotAsked,
+    /// `--dtype` names this type.
+    Dtype,
+    /// `--experts-dtype` names this type.
+    Experts,
+    /// It has the type that was asked for.
+    Already,
+    /// The name does not end in `.weight`.
+    NotWeight,
+    /// Fewer than two dimensions.
+    Vector,
+    /// The name contains `norm`.
+    Norm,
+    /// Numbers that are no weights.
+    Integers,
+    /// The row length in elements is not a whole number of blocks of this many.
+    Indivisible(u64, u32),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAsked => f.write_str("verbatim"),
+            Self::Dtype => f.write_str("--dtype"),
+            Self::Experts => f.write_str("--experts-dtype"),
+            Self::Already => f.write_str("has that type"),
+            Self::NotWeight => f.write_str("kept: not a .weight"),
+            Self::Vector => f.write_str("kept: one dimension"),
+            Self::Norm => f.write_str("kept: a norm"),
+            Self::Integers => f.write_str("kept: integers"),
+            Self::Indivisible(row, block) => {
+                write!(f, "kept: row of {row} not divisible by block of {block}")
+            }
+        }
+    }
+}
+
+/// The types that tensors can be transcoded to, by table: everything with an encoder that files
+/// carry.
+pub fn targets() -> impl Iterator<Item = GgmlType> {
+    FORMATS
+        .iter()
+        .filter(|f| f.can_encode() && f.importance() != Importance::Required)
+        .filter(|f| matches!(f.info().kind, Kind::Float | Kind::Block))
+        .map(|f| f.info().id)
+}

@@ -1,0 +1,129 @@
+//! The rules: which tensors transcode, and to what.
+//!
+//! Only matrices of weights do: names ending in `.weight` without `norm` in them, two or more
+//! dimensions, stored as F32, F16 or BF16. What is quantized already is not quantized again,
+//! except experts on request.
+
+use gguf_format::{GgmlType, Kind};
+
+use super::{Plan, Request, Step, Why};
+use crate::mix::FileType;
+use crate::source::Tensor;
+use crate::{Error, source};
+
+/// Decides for every tensor of a source.
+///
+/// # Errors
+/// [`Error::Refused`] when tensors would have to be quantized a second time, or cannot be decoded:
+/// it names the first and says how many there are and what to do.
+pub fn plan(tensors: &[Tensor], request: Request) -> Result<Plan, Error> {
+    let mut refused = Vec::new();
+    let mut steps = Vec::with_capacity(tensors.len());
+    for (source, t) in tensors.iter().enumerate() {
+        let (to, why) = decide(t, request);
+        let transcodes = to != t.ty;
+        if transcodes && !may_read(t, why) {
+            refused.push((t, to));
+        }
+        let bytes_after = if transcodes { transcoded_bytes(t, to)? } else { t.bytes };
+        steps.push(Step {
+            source,
+            name: t.name.clone(),
+            dims: t.dims.clone(),
+            from: t.ty,
+            to,
+            bytes_before: t.bytes,
+            bytes_after,
+            why,
+        });
+    }
+    if let Some(&(first, to)) = refused.first() {
+        return Err(refusal(first, to, refused.len() - 1));
+    }
+    let keys = changed_keys(&steps);
+    Ok(Plan { steps, keys })
+}
+
+/// The type a tensor gets, and why.
+fn decide(t: &Tensor, request: Request) -> (GgmlType, Why) {
+    let experts = request.experts.filter(|_| t.name.ends_with("_exps.weight"));
+    let Some(to) = experts.or(request.dtype) else { return (t.ty, Why::NotAsked) };
+    let kept = |why| (t.ty, why);
+    if !t.name.ends_with(".weight") {
+        return kept(Why::NotWeight);
+    }
+    if t.name.contains("norm") {
+        return kept(Why::Norm);
+    }
+    if t.dims.len() < 2 {
+        return kept(Why::Vector);
+    }
+    if t.ty == to {
+        return kept(Why::Already);
+    }
+    if t.ty.info().is_some_and(|i| i.kind == Kind::Int) {
+        return kept(Why::Integers);
+    }
+    let block = to.info().map_or(1, |i| i.block_len);
+    if !t.row_len().is_multiple_of(u64::from(block.max(1))) {
+        return kept(Why::Indivisible(t.row_len(), block));
+    }
+    (to, if experts.is_some() { Why::Experts } else { Why::Dtype })
+}
+
+/// Whether values of this tensor may be taken to encode them anew.
+fn may_read(t: &source::Tensor, why: Why) -> bool {
+    let plain = matches!(t.ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16);
+    t.decodable && (plain || why == Why::Experts)
+}
+
+fn transcoded_bytes(t: &Tensor, to: GgmlType) -> Result<u64, Error> {
+    to.row_bytes(t.elements()).ok_or_else(|| Error::tensor(&t.name, format!("{to} would exceed 2^64 bytes")))
+}
+
+fn refusal(t: &Tensor, to: GgmlType, others: usize) -> Error {
+    let more = match others {
+        0 => String::new(),
+        n => format!(" (and {n} more like it)"),
+    };
+    let problem = match t.ty.info().map(|i| i.kind) {
+        Some(Kind::Block | Kind::Activation) if t.decodable => format!(
+            "is already quantized ({}){more}, and requantizing it to {to} would add a second loss; \
+             start from the F16, BF16 or F32 file, copy it verbatim (no --dtype), or name a type for the \
+             experts alone (--experts-dtype)",
+            t.ty
+        ),
+        _ => format!(
+            "is {}{more}, and only F32, F16 and BF16 can be transcoded; copy it verbatim (no --dtype)",
+            t.ty
+        ),
+    };
+    Error::tensor(&t.name, problem)
+}
+
+/// `general.file_type` and `general.quantization_version`, once anything is transcoded.
+fn changed_keys(steps: &[Step]) -> Vec<(&'static str, u32)> {
+    /// ggml's `GGML_QNT_VERSION`.
+    const QUANTIZATION_VERSION: u32 = 2;
+    let by = |why| steps.iter().find(|s| s.why == why).map(|s| s.to);
+    let Some(to) = by(Why::Dtype).or_else(|| by(Why::Experts)) else { return Vec::new() };
+    let mut keys = Vec::new();
+    if let Some(number) = uniform_file_type(to) {
+        keys.push(("general.file_type", number));
+    }
+    keys.push(("general.quantization_version", QUANTIZATION_VERSION));
+    keys
+}
+
+/// The `general.file_type` of a file whose weights all have one type: the file type of that name,
+/// or the small mix, which is the uniform one.
+pub(super) fn uniform_file_type(ty: GgmlType) -> Option<u32> {
+    // No mix has this default, so llama-quantize's list ends without it.
+    const MOSTLY_NVFP4: u32 = 39;
+    let named = |name: &str| FileType::ALL.iter().find(|f| f.name() == name).map(|f| f.id());
+    let name = ty.name()?;
+    match ty {
+        GgmlType::NVFP4 => Some(MOSTLY_NVFP4),
+        _ => named(name).or_else(|| named(&format!("{name}_S"))).or_else(|| named(&format!("{name}_MOE"))),
+    }
+}

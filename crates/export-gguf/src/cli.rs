@@ -3,11 +3,16 @@
 //! Help, completions and the man page all come from the definitions here; nothing else describes
 //! a flag.
 
+mod dtype;
+mod export;
+mod size;
+
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+
+pub use export::{Dtype, ExportArgs, OverflowArg};
 
 use crate::look::{dump, extract, info, kv, sample, selftest, tensors, verify};
 use crate::{Error, Outcome};
@@ -75,16 +80,6 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// The arguments of a transcoding run.
-#[derive(Debug, Args)]
-pub struct ExportArgs {
-    /// The model to read: a GGUF file, or part 1 of a split set
-    ///
-    /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype q4_k`
-    #[arg(long, value_name = "FILE", required = true)]
-    pub from_gguf: Option<PathBuf>,
-}
-
 /// Parses the process's arguments, runs the command, prints errors, and answers the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -117,7 +112,7 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli, out: &mut dyn Write) -> Result<Outcome, Error> {
     match &cli.command {
-        None => Err(Error::Refused("transcoding is not built yet".into())),
+        None => export::run(&cli.export, out),
         Some(Command::Info(a)) => info::run(a, out),
         Some(Command::Dump(a)) => dump::run(a, out),
         Some(Command::Kv(a)) => kv::run(a, out),

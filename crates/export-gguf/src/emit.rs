@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use gguf_format::{Builder, Layout, WriteError};
 
+use crate::Error;
 use crate::plan::{Plan, Step, human_bytes};
 use crate::source::Source;
-use crate::{Error, plan};
 
 /// How to cut the output into several files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn lay_out(
     for (key, value) in &plan.keys {
         metadata.set(key, *value);
     }
-    let alignment = metadata.layout().map_err(unwritable(out))?.alignment();
+    let alignment = source.alignment();
     let Some(split) = split else {
         let layout = file(&plan.steps, source, metadata).map_err(unwritable(out))?;
         check_lengths(&plan.steps, &layout)?;
@@ -118,7 +118,7 @@ fn cut(steps: &[Step], split: Split, alignment: u32) -> Result<Vec<Range<usize>>
                 format!(
                     "{} do not fit into parts of at most {}; raise --split-max-size",
                     human_bytes(bytes),
-                    plan::human_bytes(split.max_bytes)
+                    human_bytes(split.max_bytes)
                 ),
             ));
         }

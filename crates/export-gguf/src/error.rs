@@ -35,7 +35,9 @@ pub enum Error {
         /// What the system answered.
         source: io::Error,
     },
-    /// A file could not be read as a model; the source says where and why.
+    /// A model could not be opened; the message names the file.
+    Model(gguf_mmap::Error),
+    /// A file is not what it should be; the source says where and why.
     File {
         /// The file as the user named it.
         path: PathBuf,
@@ -44,6 +46,8 @@ pub enum Error {
     },
     /// One tensor cannot be handled as asked.
     Tensor {
+        /// The file it is in, once that is known.
+        path: Option<PathBuf>,
         /// The tensor's name.
         tensor: String,
         /// What is wrong with it and what to do.
@@ -69,15 +73,20 @@ impl Error {
         move |source| Self::File { path, source: source.into() }
     }
 
-    /// For `map_err`: a model could not be opened. The mapper's messages name the file themselves.
-    pub fn model(path: impl AsRef<Path>) -> impl FnOnce(gguf_mmap::Error) -> Self {
-        let path = path.as_ref().to_path_buf();
-        move |e| Self::File { path, source: Box::new(e) }
-    }
-
     /// A refusal that concerns one tensor.
     pub fn tensor(tensor: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Tensor { tensor: tensor.into(), problem: problem.into() }
+        Self::Tensor { path: None, tensor: tensor.into(), problem: problem.into() }
+    }
+
+    /// Adds the file to an error about a tensor that does not say it.
+    #[must_use]
+    pub fn in_file(self, file: &Path) -> Self {
+        match self {
+            Self::Tensor { path: None, tensor, problem } => {
+                Self::Tensor { path: Some(file.to_path_buf()), tensor, problem }
+            }
+            other => other,
+        }
     }
 
     /// The process exit code that this error becomes.
@@ -110,8 +119,14 @@ impl fmt::Display for Error {
             Self::Io { doing, path, source } => {
                 write!(f, "cannot {doing} {}: {source}", path.display())
             }
+            Self::Model(e) => e.fmt(f),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Tensor { tensor, problem } => write!(f, "tensor {tensor}: {problem}"),
+            Self::Tensor { path, tensor, problem } => {
+                if let Some(path) = path {
+                    write!(f, "{}: ", path.display())?;
+                }
+                write!(f, "tensor {tensor}: {problem}")
+            }
         }
     }
 }
@@ -120,6 +135,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Stdout(e) | Self::Io { source: e, .. } => Some(e),
+            Self::Model(e) => Some(e),
             Self::File { source, .. } => Some(&**source),
             _ => None,
         }

@@ -4,10 +4,16 @@
 pub mod atomic;
 mod cancel;
 pub mod cli;
+pub mod emit;
 mod error;
 pub mod imatrix;
 pub mod look;
 pub mod mix;
+pub mod plan;
+pub mod progress;
+pub mod report;
+pub mod run;
+pub mod source;
 mod sys;
 
 pub use cancel::Cancel;

@@ -14,6 +14,7 @@ use ggml_blocks::FORMATS;
 use gguf_format::{GgmlType, Importance, Kind};
 
 pub use policy::plan;
+pub(crate) use print::{bits_per_weight, json};
 pub use print::{human_bytes, write_json, write_text};
 
 /// Which types the caller wants.
@@ -21,9 +22,20 @@ pub use print::{human_bytes, write_json, write_text};
 pub struct Request {
     /// The type of all weights; `None` leaves them as they are.
     pub dtype: Option<GgmlType>,
-    /// The type of expert weights (`*_exps.weight`), which may be quantized again; `None` lets
-    /// them follow `dtype`.
-    pub experts: Option<GgmlType>,
+    /// The type of expert weights (`*_exps.weight`), which may be quantized again.
+    pub experts: Experts,
+}
+
+/// What becomes of expert weights.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Experts {
+    /// The same as of all others.
+    #[default]
+    Follow,
+    /// They stay as they are.
+    Keep,
+    /// They get this type, even if they are quantized already.
+    To(GgmlType),
 }
 
 /// One tensor of the output.

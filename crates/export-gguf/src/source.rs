@@ -52,6 +52,9 @@ pub trait Source: Sync {
     /// The metadata, ready to have tensors declared: every key in its order, byte for byte.
     fn metadata(&self) -> Builder;
 
+    /// What each tensor's data is aligned to, in bytes.
+    fn alignment(&self) -> u32;
+
     /// The files that this source reads, none of which may be written to.
     fn inputs(&self) -> Vec<PathBuf>;
 

@@ -6,10 +6,10 @@
 
 use gguf_format::{GgmlType, Kind};
 
-use super::{Plan, Request, Step, Why};
+use super::{Experts, Plan, Request, Step, Why};
+use crate::Error;
 use crate::mix::FileType;
 use crate::source::Tensor;
-use crate::{Error, source};
 
 /// Decides for every tensor of a source.
 ///
@@ -46,8 +46,12 @@ pub fn plan(tensors: &[Tensor], request: Request) -> Result<Plan, Error> {
 
 /// The type a tensor gets, and why.
 fn decide(t: &Tensor, request: Request) -> (GgmlType, Why) {
-    let experts = request.experts.filter(|_| t.name.ends_with("_exps.weight"));
-    let Some(to) = experts.or(request.dtype) else { return (t.ty, Why::NotAsked) };
+    let experts = if t.name.ends_with("_exps.weight") { request.experts } else { Experts::Follow };
+    let (to, why) = match (experts, request.dtype) {
+        (Experts::To(to), _) => (to, Why::Experts),
+        (Experts::Follow, Some(to)) => (to, Why::Dtype),
+        (Experts::Keep, _) | (Experts::Follow, None) => return (t.ty, Why::NotAsked),
+    };
     let kept = |why| (t.ty, why);
     if !t.name.ends_with(".weight") {
         return kept(Why::NotWeight);
@@ -68,11 +72,11 @@ fn decide(t: &Tensor, request: Request) -> (GgmlType, Why) {
     if !t.row_len().is_multiple_of(u64::from(block.max(1))) {
         return kept(Why::Indivisible(t.row_len(), block));
     }
-    (to, if experts.is_some() { Why::Experts } else { Why::Dtype })
+    (to, why)
 }
 
 /// Whether values of this tensor may be taken to encode them anew.
-fn may_read(t: &source::Tensor, why: Why) -> bool {
+fn may_read(t: &Tensor, why: Why) -> bool {
     let plain = matches!(t.ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16);
     t.decodable && (plain || why == Why::Experts)
 }

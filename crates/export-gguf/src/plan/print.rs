@@ -32,10 +32,7 @@ pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let wide = shapes.iter().map(String::len).max().unwrap_or(0).max(5);
     let header = ["name", "shape", "from", "to", "before", "after"];
     let [name, shape, from, to, before, after] = header;
-    writeln!(
-        out,
-        "{name:names$}  {shape:>wide$}  {from:>7}    {to:7}  {before:>10}  {after:>10}  why"
-    )?;
+    writeln!(out, "{name:names$}  {shape:>wide$}  {from:>7}    {to:7}  {before:>10}  {after:>10}  why")?;
     for (s, shape) in plan.steps.iter().zip(&shapes) {
         let (before, after) = (human_bytes(s.bytes_before), human_bytes(s.bytes_after));
         writeln!(

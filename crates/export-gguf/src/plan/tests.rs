@@ -7,7 +7,7 @@ fn tensor(name: &str, dims: &[u64], ty: GgmlType) -> Tensor {
 }
 
 fn to(t: GgmlType) -> Request {
-    Request { dtype: Some(t), experts: None }
+    Request { dtype: Some(t), experts: Experts::Follow }
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn quantized_sources_are_refused_but_for_experts() {
     ];
     let error = plan(&all, to(GgmlType::Q4_K)).unwrap_err().to_string();
     assert!(error.contains("blk.0.attn_q.weight") && error.contains("1 more"), "{error}");
-    let p = plan(&all, Request { dtype: None, experts: Some(GgmlType::Q4_K) }).unwrap();
+    let p = plan(&all, Request { dtype: None, experts: Experts::To(GgmlType::Q4_K) }).unwrap();
     assert_eq!((p.steps[0].why, p.steps[1].why), (Why::NotAsked, Why::Experts));
     assert_eq!(p.keys, [("general.file_type", 14), ("general.quantization_version", 2)]);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ggml_blocks::Format;
 use gguf_format::{Builder, Kind, WriteError};
-use gguf_mmap::{Model, OpenOptions};
+use gguf_mmap::{Mapping, Model, OpenOptions};
 
 use super::{Source, Tensor};
 use crate::Error;
@@ -13,8 +13,9 @@ use crate::Error;
 /// What a part of a split set says of the set; a whole file does not carry these.
 pub(crate) const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
 
-/// Hints are widened to windows of this many bytes: the kernel maps neighbouring pages around each
-/// fault in windows of this size, and what it maps must also be released.
+/// Releases reach this many bytes past both ends: the kernel maps the neighbours of each page that
+/// is touched, in windows of this size, and what it maps must go as well. A neighbour that another
+/// thread still reads comes back by itself.
 const WINDOW: u64 = 64 * 1024;
 
 /// A GGUF model on disk, mapped.
@@ -41,7 +42,7 @@ impl GgufSource {
     pub fn open(path: impl AsRef<Path>, lenient: bool) -> Result<Self, Error> {
         let path = path.as_ref();
         let options = OpenOptions::default().lenient(lenient);
-        let model = Model::open_with(path, options).map_err(Error::model(path))?;
+        let model = Model::open_with(path, options).map_err(Error::Model)?;
         let mut tensors = Vec::new();
         let mut places = Vec::new();
         for t in model.tensors() {
@@ -69,12 +70,9 @@ impl GgufSource {
         Some((place.part, place.start.checked_add(range.start)?..place.start.checked_add(range.end)?))
     }
 
-    fn hint(&self, index: usize, range: &Range<u64>, give: impl Fn(&gguf_mmap::Mapping, Range<u64>)) {
-        let Some((part, range)) = self.file_range(index, range) else { return };
-        if let Some(mapping) = self.model.parts().get(part).and_then(|p| p.mapping()) {
-            let end = range.end.checked_next_multiple_of(WINDOW).unwrap_or(range.end);
-            give(mapping, range.start / WINDOW * WINDOW..end);
-        }
+    fn mapped(&self, index: usize, range: &Range<u64>) -> Option<(&Mapping, Range<u64>)> {
+        let (part, range) = self.file_range(index, range)?;
+        Some((self.model.parts().get(part)?.mapping()?, range))
     }
 }
 
@@ -93,22 +91,26 @@ impl Source for GgufSource {
         builder
     }
 
+    fn alignment(&self) -> u32 {
+        u32::try_from(self.model.gguf().alignment()).unwrap_or(gguf_format::DEFAULT_ALIGNMENT)
+    }
+
     fn inputs(&self) -> Vec<PathBuf> {
         let parts = self.model.parts().iter().filter_map(|p| p.path().map(Path::to_path_buf));
         std::iter::once(self.path.clone()).chain(parts).collect()
     }
 
     fn declare(&self, index: usize, builder: &mut Builder) -> Result<(), WriteError> {
-        if let Some(t) = self.model.tensors().nth(index) {
-            builder.copy_tensor(&t.info)?;
+        let place = &self.places[index];
+        if let Some(info) = self.model.parts()[place.part].tensor(&self.tensors[index].name) {
+            builder.copy_tensor(&info)?;
         }
         Ok(())
     }
 
     fn bytes(&self, index: usize, range: Range<u64>) -> Option<&[u8]> {
-        let (part, range) = self.file_range(index, &range)?;
-        let bytes = self.model.parts().get(part)?.mapping()?.bytes();
-        bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
+        let (mapping, range) = self.mapped(index, &range)?;
+        mapping.bytes().get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
     }
 
     fn values(&self, index: usize, start: u64, out: &mut [f32]) -> Result<(), Error> {
@@ -139,10 +141,14 @@ impl Source for GgufSource {
     }
 
     fn prefetch(&self, index: usize, range: Range<u64>) {
-        self.hint(index, &range, |mapping, range| mapping.prefetch(range));
+        if let Some((mapping, range)) = self.mapped(index, &range) {
+            mapping.prefetch(range);
+        }
     }
 
     fn release(&self, index: usize, range: Range<u64>) {
-        self.hint(index, &range, |mapping, range| mapping.release(range));
+        if let Some((mapping, range)) = self.mapped(index, &range) {
+            mapping.release(range.start.saturating_sub(WINDOW)..range.end.saturating_add(WINDOW));
+        }
     }
 }

@@ -1,0 +1,58 @@
+//! Type names as arguments, taken from the table of formats.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
+use gguf_format::{GgmlType, Importance, Kind};
+
+use super::export::Dtype;
+use crate::plan::targets;
+
+/// Parses `verbatim` or the name of a type that can be encoded, in any letter case.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DtypeParser;
+
+/// The word for leaving tensors as they are.
+const VERBATIM: &str = "verbatim";
+
+/// All names that are taken, in the order of the table.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    std::iter::once(VERBATIM.to_owned()).chain(targets().map(|t| t.to_string().to_lowercase()))
+}
+
+impl TypedValueParser for DtypeParser {
+    type Value = Dtype;
+
+    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Dtype, Error> {
+        let text = value.to_string_lossy();
+        if text.eq_ignore_ascii_case(VERBATIM) {
+            return Ok(Dtype::Verbatim);
+        }
+        let ty = GgmlType::from_name(&text);
+        if let Some(ty) = ty.filter(|t| targets().any(|known| known == *t)) {
+            return Ok(Dtype::Type(ty));
+        }
+        let info = ty.and_then(GgmlType::info);
+        let reason = match info.map(|i| (i.kind, i.importance)) {
+            Some((Kind::Removed, _)) => format!("{text} was removed from ggml and cannot be written"),
+            Some((Kind::Block, Importance::Required)) => {
+                format!("{text} needs an importance matrix; choose a type that does not")
+            }
+            Some((Kind::Activation, _)) => format!("{text} is for activations and not for files"),
+            Some(_) => format!("{text} has no encoder"),
+            None => format!("{text} is no type"),
+        };
+        let choices = names().collect::<Vec<_>>().join(", ");
+        let mut error = Error::raw(ErrorKind::ValueValidation, format!("{reason}; there are: {choices}\n"));
+        if let Some(arg) = arg {
+            error.insert(ContextKind::InvalidArg, ContextValue::String(arg.to_string()));
+        }
+        Err(error.with_cmd(cmd))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(names().map(PossibleValue::new)))
+    }
+}

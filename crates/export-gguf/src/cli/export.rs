@@ -1,0 +1,209 @@
+//! Transcoding from the command line: arguments, and the run from plan to summary.
+
+use std::io::{IsTerminal, Write};
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use gguf_format::GgmlType;
+
+use super::dtype::DtypeParser;
+use super::size::parse_size;
+use crate::emit::{Split, lay_out};
+use crate::plan::{self, Experts, Request};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::run::{self, Options, Overflow};
+use crate::source::{GgufSource, Source};
+use crate::{Cancel, Error, Outcome};
+
+/// The arguments of a transcoding run.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The model to read: a GGUF file, or part 1 of a split set
+    ///
+    /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype q4_k`
+    #[arg(long, value_name = "FILE", required = true)]
+    pub from_gguf: Option<PathBuf>,
+
+    /// Where the result appears, whole or not at all
+    ///
+    /// Example: `export-gguf --from-gguf in.gguf --out copy.gguf`
+    #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+
+    /// The type of all weights
+    ///
+    /// Weights are tensors named `*.weight` with two or more dimensions and no `norm` in the name,
+    /// stored as F32, F16 or BF16. Rows that the type's blocks do not divide keep their type.
+    ///
+    /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype q6_k`
+    #[arg(long, value_name = "TYPE", value_parser = DtypeParser, default_value = "verbatim", hide_possible_values = true)]
+    pub dtype: Dtype,
+
+    /// The type of expert weights (`*_exps.weight`), which may be quantized again
+    ///
+    /// Everything else follows --dtype.
+    ///
+    /// Example: `export-gguf --from-gguf moe.gguf --out out.gguf --experts-dtype q4_k`
+    #[arg(long, value_name = "TYPE", value_parser = DtypeParser, hide_possible_values = true)]
+    pub experts_dtype: Option<Dtype>,
+
+    /// What to do with values that F16 or BF16 cannot hold
+    ///
+    /// Example: `export-gguf --from-gguf bf16.gguf --out f16.gguf --dtype f16 --overflow clamp`
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    pub overflow: OverflowArg,
+
+    /// Write a split set whose files hold at most this much tensor data (M and G are 10^6 and 10^9)
+    ///
+    /// The files are named after --out: NAME-00001-of-00003.gguf and so on.
+    ///
+    /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --split-max-size 4G`
+    #[arg(long, value_name = "N(M|G)", value_parser = parse_size)]
+    pub split_max_size: Option<NonZeroU64>,
+
+    /// Write a split set whose files hold at most this many tensors
+    ///
+    /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --split-max-tensors 128`
+    #[arg(long, value_name = "N")]
+    pub split_max_tensors: Option<NonZeroUsize>,
+
+    /// Worker threads; the bytes do not depend on it [default: all cores]
+    ///
+    /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --dtype q4_k --threads 2`
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+
+    /// Replace an existing target
+    ///
+    /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --dtype q8_0 --force`
+    #[arg(long)]
+    pub force: bool,
+
+    /// Also read files with gaps, reordered or unpadded tensors
+    ///
+    /// Example: `export-gguf --from-gguf odd.gguf --out tidy.gguf --lenient`
+    #[arg(long)]
+    pub lenient: bool,
+
+    /// Print what would be done, and do nothing
+    ///
+    /// Example: `export-gguf --from-gguf in-f16.gguf --dtype q4_k --dry-run`
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Print the plan (with --dry-run) or the summary as JSON
+    ///
+    /// Example: `export-gguf --from-gguf in-f16.gguf --dtype q4_k --dry-run --json`
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print errors only
+    ///
+    /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --dtype q4_k --quiet`
+    #[arg(short, long, conflicts_with_all = ["json", "verbose", "dry_run"])]
+    pub quiet: bool,
+
+    /// Show every tensor in the summary, not only the groups
+    ///
+    /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --dtype tq2_0 --verbose`
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// What a type argument means: a type, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dtype {
+    /// Leave tensors as they are.
+    Verbatim,
+    /// This type.
+    Type(GgmlType),
+}
+
+/// `--overflow`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverflowArg {
+    /// Name the tensor, the count and the largest value, and write nothing
+    Refuse,
+    /// Write the largest value that the type holds
+    Clamp,
+    /// Write infinity
+    Keep,
+}
+
+impl From<OverflowArg> for Overflow {
+    fn from(arg: OverflowArg) -> Self {
+        match arg {
+            OverflowArg::Refuse => Self::Refuse,
+            OverflowArg::Clamp => Self::Clamp,
+            OverflowArg::Keep => Self::Keep,
+        }
+    }
+}
+
+/// Plans, and unless it is a dry run, writes.
+///
+/// # Errors
+/// Whatever stands in the way; the target is then as it was.
+pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
+    let Some(from) = &args.from_gguf else {
+        return Err(Error::Usage("--from-gguf is missing".into()));
+    };
+    let started = Instant::now();
+    let source = GgufSource::open(from, args.lenient)?;
+    let experts = match args.experts_dtype {
+        None => Experts::Follow,
+        Some(Dtype::Verbatim) => Experts::Keep,
+        Some(Dtype::Type(ty)) => Experts::To(ty),
+    };
+    let dtype = match args.dtype {
+        Dtype::Verbatim => None,
+        Dtype::Type(ty) => Some(ty),
+    };
+    let request = Request { dtype, experts };
+    let plan = plan::plan(source.tensors(), request).map_err(|e| e.in_file(from))?;
+    if args.dry_run {
+        if args.json {
+            plan::write_json(&plan, out)?;
+        } else {
+            plan::write_text(&plan, out)?;
+        }
+        return Ok(Outcome::Ok);
+    }
+    let Some(target) = &args.out else {
+        return Err(Error::Usage("--out is missing".into()));
+    };
+    let cancel = Cancel::on_signals()?;
+    let files = lay_out(&plan, &source, target, split(args))?;
+    let defaults = Options::default();
+    let options = Options {
+        threads: args.threads.unwrap_or(defaults.threads),
+        overflow: args.overflow.into(),
+        force: args.force,
+        ..defaults
+    };
+    let progress = if args.quiet || args.json {
+        Progress::silent()
+    } else {
+        Progress::new(plan.bytes().0, std::io::stderr().is_terminal())
+    };
+    let done = run::run(&plan, &files, &source, options, &progress, &cancel);
+    progress.finish();
+    let tallies = done.map_err(|e| e.in_file(from))?;
+    let report = Report::new(&plan, &files, &tallies, started.elapsed());
+    if args.json {
+        report.write_json(out)?;
+    } else if !args.quiet {
+        report.write_text(args.verbose, out)?;
+    }
+    Ok(Outcome::Ok)
+}
+
+fn split(args: &ExportArgs) -> Option<Split> {
+    (args.split_max_size.is_some() || args.split_max_tensors.is_some()).then(|| Split {
+        max_bytes: args.split_max_size.map_or(u64::MAX, NonZeroU64::get),
+        max_tensors: args.split_max_tensors.map_or(usize::MAX, NonZeroUsize::get),
+    })
+}

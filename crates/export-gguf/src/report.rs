@@ -1,0 +1,141 @@
+//! What a run did: the summary for people and for machines.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::emit::OutputFile;
+use crate::plan::{self, Plan, Step, bits_per_weight, human_bytes};
+use crate::run::Tally;
+use crate::sys;
+
+/// The outcome of a run.
+#[derive(Debug)]
+pub struct Report<'a> {
+    plan: &'a Plan,
+    files: &'a [OutputFile],
+    tallies: &'a [Tally],
+    elapsed: Duration,
+    peak_rss: Option<u64>,
+}
+
+/// Tensors that fared alike.
+struct Group<'a> {
+    first: &'a Step,
+    why: String,
+    tensors: usize,
+    before: u64,
+    after: u64,
+    tally: Tally,
+}
+
+impl<'a> Report<'a> {
+    /// A report of a run that has just ended.
+    #[must_use]
+    pub fn new(plan: &'a Plan, files: &'a [OutputFile], tallies: &'a [Tally], elapsed: Duration) -> Self {
+        Self { plan, files, tallies, elapsed, peak_rss: sys::peak_rss() }
+    }
+
+    fn groups(&self, each: bool) -> Vec<Group<'a>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for (step, tally) in self.plan.steps.iter().zip(self.tallies) {
+            let why = step.why.to_string();
+            let alike =
+                |g: &&mut Group<'_>| (g.first.from, g.first.to) == (step.from, step.to) && g.why == why;
+            match groups.iter_mut().find(alike).filter(|_| !each) {
+                Some(group) => {
+                    group.tensors += 1;
+                    group.before += step.bytes_before;
+                    group.after += step.bytes_after;
+                    group.tally.add(tally);
+                }
+                None => groups.push(Group {
+                    first: step,
+                    why,
+                    tensors: 1,
+                    before: step.bytes_before,
+                    after: step.bytes_after,
+                    tally: *tally,
+                }),
+            }
+        }
+        groups
+    }
+
+    fn total_len(&self) -> u64 {
+        self.files.iter().map(|f| f.layout.total_len()).sum()
+    }
+
+    fn bits(&self) -> f64 {
+        bits_per_weight(self.plan.bytes().1, self.plan.elements())
+    }
+
+    /// Writes a table and a closing line. `each` lists every tensor instead of groups.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub fn write_text(&self, each: bool, out: &mut dyn Write) -> io::Result<()> {
+        let groups = self.groups(each);
+        let label = |g: &Group<'_>| match each {
+            true => g.first.name.clone(),
+            false if g.tensors == 1 => "1 tensor".to_owned(),
+            false => format!("{} tensors", g.tensors),
+        };
+        let wide = groups.iter().map(|g| label(g).len()).max().unwrap_or(0);
+        for g in &groups {
+            let (before, after) = (human_bytes(g.before), human_bytes(g.after));
+            let (from, to) = (g.first.from, g.first.to);
+            write!(out, "{:wide$}  {from:>7} -> {to:7}  {before:>10} -> {after:>10}  {}", label(g), g.why)?;
+            if let Some(error) = g.tally.relative_error() {
+                write!(out, ", relative error {error:.4}")?;
+            }
+            writeln!(out)?;
+        }
+        for (step, tally) in self.plan.steps.iter().zip(self.tallies).filter(|(_, t)| t.overflows > 0) {
+            writeln!(
+                out,
+                "warning: {}: {} values out of the range of {}, the largest {:e}",
+                step.name, tally.overflows, step.to, tally.largest
+            )?;
+        }
+        let rss = self.peak_rss.map_or_else(|| "unknown".to_owned(), human_bytes);
+        let first = self.files.first().map(|f| f.path.display().to_string()).unwrap_or_default();
+        let parts = match self.files.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        writeln!(
+            out,
+            "{first}{parts}: {} tensors, {} -> {}, {:.3} bits per weight, {:.2} s, peak RSS {rss}",
+            self.plan.steps.len(),
+            human_bytes(self.plan.bytes().0),
+            human_bytes(self.total_len()),
+            self.bits(),
+            self.elapsed.as_secs_f64(),
+        )
+    }
+
+    /// Writes the plan as [`plan::write_json`] does, with what came of it.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut all = plan::json(self.plan);
+        if let Some(tensors) = all.get_mut("tensors").and_then(Value::as_array_mut) {
+            for (tensor, tally) in tensors.iter_mut().zip(self.tallies) {
+                tensor["overflows"] = json!(tally.overflows);
+                tensor["relative_error"] = json!(tally.relative_error());
+            }
+        }
+        all["files"] = self
+            .files
+            .iter()
+            .map(|f| json!({ "path": f.path.to_string_lossy(), "bytes": f.layout.total_len() }))
+            .collect();
+        all["seconds"] = json!(self.elapsed.as_secs_f64());
+        all["peak_rss"] = json!(self.peak_rss);
+        serde_json::to_writer_pretty(&mut *out, &all)?;
+        writeln!(out)
+    }
+}

@@ -1,0 +1,168 @@
+//! What one thread does.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use ggml_blocks::{EncodeError, Format};
+use gguf_format::Kind;
+
+use super::chunk::{Job, Work, bytes_of};
+use super::flush::{EVERY, Flusher};
+use super::overflow::{Limit, Overflow};
+use super::{Shared, Tally};
+use crate::Error;
+
+/// Values are decoded and encoded in strips of this many, so that they stay in the nearest cache.
+/// A multiple of every block length.
+const STRIP: usize = 4096;
+
+/// How many chunks ahead the source is told to read.
+const AHEAD: usize = 8;
+
+/// One thread's buffers.
+struct Buffers {
+    values: Vec<f32>,
+    decoded: Vec<f32>,
+    bytes: Vec<u8>,
+}
+
+/// Takes chunks in order until there are none.
+pub(super) fn work(shared: &Shared<'_>, flusher: &Flusher) {
+    let mut buffers = Buffers { values: vec![0.0; STRIP], decoded: vec![0.0; STRIP], bytes: Vec::new() };
+    loop {
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        if number >= shared.end.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some((job, range)) = shared.jobs.get(number) else { return };
+        if let Some((ahead, range)) = shared.jobs.get(number + AHEAD) {
+            shared.source.prefetch(ahead.step.source, source_bytes(ahead, range));
+        }
+        let done =
+            shared.cancel.check().and_then(|()| chunk(shared, flusher, &mut buffers, job, range.clone()));
+        match done {
+            Err(error) => return shared.fail(number, error),
+            Ok(tally) => {
+                if tally.overflows > 0 && shared.options.overflow == Overflow::Refuse {
+                    // The tensor is read to its end for the full count; nothing after it is.
+                    shared.end.fetch_min(shared.jobs.job_end(number), Ordering::Relaxed);
+                }
+                let mut tallies = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+                tallies[job.number].add(&tally);
+            }
+        }
+        let read = source_bytes(job, range);
+        shared.observer.advance(read.end - read.start);
+        shared.source.release(job.step.source, read);
+    }
+}
+
+/// The source bytes of a chunk.
+fn source_bytes(job: &Job<'_>, range: Range<u64>) -> Range<u64> {
+    match job.work {
+        Work::Copy(_) => range,
+        Work::Encode(_) => bytes_of(job.step.from, range),
+    }
+}
+
+fn chunk(
+    shared: &Shared<'_>,
+    flusher: &Flusher,
+    buffers: &mut Buffers,
+    job: &Job<'_>,
+    range: Range<u64>,
+) -> Result<Tally, Error> {
+    let mut tally = Tally::default();
+    let (bytes, at) = match job.work {
+        Work::Copy(_) => {
+            let gone = || Error::tensor(&job.step.name, "its bytes are not in the file any more");
+            (shared.source.bytes(job.step.source, range.clone()).ok_or_else(gone)?, range.start)
+        }
+        Work::Encode(_) => {
+            tally = encode(shared, buffers, job, range.clone())?;
+            (buffers.bytes.as_slice(), bytes_of(job.step.to, range).start)
+        }
+    };
+    shared.staged.write_at(job.file, bytes, job.offset + at)?;
+    let len = bytes.len() as u64;
+    let before = shared.written.fetch_add(len, Ordering::Relaxed);
+    if before / EVERY != (before + len) / EVERY {
+        flusher.flush(job.file);
+    }
+    Ok(tally)
+}
+
+/// Encodes a range of elements into the byte buffer, strip by strip.
+fn encode(
+    shared: &Shared<'_>,
+    buffers: &mut Buffers,
+    job: &Job<'_>,
+    range: Range<u64>,
+) -> Result<Tally, Error> {
+    let step = job.step;
+    let Some(format) = Format::of(step.to) else {
+        return Err(Error::tensor(&step.name, format!("no encoder for {}", step.to)));
+    };
+    let limit = Limit::of(step.to);
+    let measured = is_coarse(format);
+    let (block_len, block_bytes) = (format.block_len(), format.block_bytes());
+    let mut tally = Tally::default();
+    buffers.bytes.clear();
+    let mut start = range.start;
+    while start < range.end {
+        // A strip is at most `STRIP` long.
+        let len = (range.end - start).min(STRIP as u64) as usize;
+        let values = &mut buffers.values[..len];
+        shared.source.values(step.source, start, values)?;
+        if let Some(limit) = limit {
+            limit.apply(values, shared.options.overflow, &mut tally);
+        }
+        let at = buffers.bytes.len();
+        buffers.bytes.resize(at + len / block_len * block_bytes, 0);
+        let out = &mut buffers.bytes[at..];
+        // Without importance every block stands for itself, so any whole blocks may pass as a row.
+        format.encode_rows(values, len, None, out).map_err(|e| refusal(job, start, e))?;
+        if measured {
+            let stored = &mut buffers.decoded[..len];
+            format
+                .decode_rows(out, len, stored)
+                .map_err(|e| Error::tensor(&step.name, format!("cannot read back {}: {e}", step.to)))?;
+            for (a, b) in values.iter().zip(&*stored) {
+                tally.error += f64::from(a - b).powi(2);
+                tally.power += f64::from(*a).powi(2);
+            }
+        }
+        start += len as u64;
+    }
+    Ok(tally)
+}
+
+/// Whether a format loses so much that its error is always measured: below three bits per weight.
+fn is_coarse(format: &Format) -> bool {
+    format.info().kind == Kind::Block && format.block_bytes() * 8 < format.block_len() * 3
+}
+
+/// The encoder's objection with its place in the tensor.
+fn refusal(job: &Job<'_>, start: u64, error: EncodeError) -> Error {
+    let step = job.step;
+    let row_len = step.dims.first().copied().unwrap_or(1).max(1);
+    let place = |index: usize| {
+        let at = start + index as u64;
+        format!("element {at} (row {}, column {})", at / row_len, at % row_len)
+    };
+    let problem = match error {
+        EncodeError::NonFinite { index, value } => format!(
+            "{value} at {} is not finite and {} has no form for it; repair the model, or copy it verbatim",
+            place(index),
+            step.to
+        ),
+        EncodeError::Unrepresentable { index, .. } => format!(
+            "the values of the block at {} are too large for a {} scale; use --dtype bf16 or f32",
+            place(index),
+            step.to
+        ),
+        other => format!("cannot encode {}: {other}", step.to),
+    };
+    Error::tensor(&step.name, problem)
+}

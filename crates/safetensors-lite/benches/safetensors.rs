@@ -52,8 +52,9 @@ fn minilm() -> Vec<u8> {
     }
     let mut builder = Builder::new();
     builder.metadata("format", "pt");
-    let mut add =
-        |name: String, shape: &[u64]| drop(builder.tensor(&name, Dtype::F32, shape).unwrap().layout());
+    let mut add = |name: String, shape: &[u64]| {
+        builder.tensor(&name, Dtype::F32, shape).unwrap();
+    };
     add("embeddings.word_embeddings.weight".into(), &[30522, 384]);
     add("embeddings.position_embeddings.weight".into(), &[512, 384]);
     add("embeddings.token_type_embeddings.weight".into(), &[2, 384]);

@@ -252,16 +252,16 @@ impl fmt::Display for ErrorKind {
                 write!(f, "tensor {}: unknown dtype {}", Quoted(tensor), Quoted(tag))
             }
             Self::ReversedOffsets { tensor, begin, end } => {
-                write!(f, "tensor {}: offset {begin} of its begin is after {end} of its end", Quoted(tensor))
+                write!(f, "tensor {} begins at offset {begin}, after its end {end}", Quoted(tensor))
             }
             Self::Hole { tensor, begin, expected } => write!(
                 f,
-                "tensor {} begins at offset {begin}, after a hole: the tensor before ends at {expected}",
+                "tensor {} begins at offset {begin}, expected {expected}: it leaves a hole",
                 Quoted(tensor)
             ),
             Self::Overlap { tensor, begin, expected } => write!(
                 f,
-                "tensor {} begins at offset {begin}, an overlap: the tensor before ends at {expected}",
+                "tensor {} begins at offset {begin}, expected {expected}: it overlaps the tensor before",
                 Quoted(tensor)
             ),
             Self::DataTruncated { tensor, need, have } => write!(

@@ -1,1 +1,14 @@
+//! What the crate promises, through its public API.
 
+mod atomic;
+mod errors;
+mod files;
+mod frames;
+mod golden;
+mod hostile;
+mod make;
+mod rules;
+mod shards;
+mod slices;
+mod stream;
+mod upstream;

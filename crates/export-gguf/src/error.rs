@@ -108,6 +108,14 @@ impl From<io::Error> for Error {
     }
 }
 
+/// Opening errors name their file once: the part at fault, of a split set.
+impl From<gguf_mmap::Error> for Error {
+    fn from(e: gguf_mmap::Error) -> Self {
+        let path = e.path().unwrap_or(Path::new("-")).to_path_buf();
+        Self::File { path, source: e.into_kind().into() }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,17 +1,25 @@
 //! The commands that look at files and change nothing.
 //!
-//! One file per command: its arguments and a `run` that writes to the stream it is given.
+//! One file per command: its arguments and a `run` that writes to the stream it is given. Names and
+//! strings of a file reach that stream only through [`text`] and [`json`], which escape them.
 
 pub mod dump;
 pub mod extract;
 pub mod info;
+mod json;
 pub mod kv;
 pub mod sample;
 pub mod selftest;
+mod table;
 pub mod tensors;
+mod text;
 pub mod verify;
 
 use std::path::PathBuf;
+
+use gguf_mmap::{Model, OpenOptions};
+
+use crate::Error;
 
 /// What every command that reads one model takes.
 #[derive(Debug, clap::Args)]
@@ -33,4 +41,10 @@ pub struct Input {
     /// Example: `export-gguf info model.gguf --json`
     #[arg(long)]
     pub json: bool,
+}
+
+impl Input {
+    fn open(&self) -> Result<Model, Error> {
+        Ok(Model::open_with(&self.file, OpenOptions::default().lenient(self.lenient))?)
+    }
 }

@@ -1,8 +1,15 @@
-//! `tensors`: the list of tensors.
+//! `tensors`: the directory of a model.
 
 use std::io::Write;
 
+use gguf_mmap::{Model, ModelTensor};
+use serde::Serialize;
+use serde::ser::{SerializeSeq, Serializer};
+
 use super::Input;
+use super::json;
+use super::table::{self, Align};
+use super::text::{Text, bits_per_weight, shape};
 use crate::{Error, Outcome};
 
 /// The arguments of `tensors`.
@@ -13,11 +20,86 @@ pub struct TensorsArgs {
     pub input: Input,
 }
 
+/// One tensor, as JSON has it.
+#[derive(Serialize)]
+pub(crate) struct Row<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    ty: String,
+    type_id: u32,
+    /// In ggml's order: the row length first.
+    dims: Vec<u64>,
+    elements: u64,
+    bytes: u64,
+    bits_per_weight: f64,
+    /// In the file, from its start.
+    offset: u64,
+    part: usize,
+    decodable: bool,
+}
+
+impl<'a> From<&ModelTensor<'a>> for Row<'a> {
+    fn from(tensor: &ModelTensor<'a>) -> Self {
+        let info = &tensor.info;
+        Self {
+            name: info.name(),
+            ty: info.ty().to_string(),
+            type_id: info.ty().0,
+            dims: info.dims().to_vec(),
+            elements: info.elements(),
+            bytes: info.byte_len(),
+            bits_per_weight: bits_per_weight(info.byte_len(), info.elements()),
+            offset: info.file_offset(),
+            part: tensor.part,
+            decodable: info.decodable(),
+        }
+    }
+}
+
+/// All tensors of a model, one after the other.
+pub(crate) struct Rows<'a>(pub(crate) &'a Model);
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut seq = s.serialize_seq(None)?;
+        for tensor in self.0.tensors() {
+            seq.serialize_element(&Row::from(&tensor))?;
+        }
+        seq.end()
+    }
+}
+
 /// Runs the command, writing to `out`.
 ///
 /// # Errors
 /// When the file cannot be read or `out` not written.
 pub fn run(args: &TensorsArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
-    writeln!(out, "{}", args.input.file.display())?;
-    Err(Error::Refused("`tensors` is not built yet".into()))
+    let model = args.input.open()?;
+    if args.input.json {
+        json::write(out, &Rows(&model))?;
+    } else {
+        write(&model, out, "")?;
+    }
+    Ok(Outcome::Ok)
+}
+
+/// Writes the table of all tensors.
+pub(crate) fn write(model: &Model, out: &mut dyn Write, indent: &str) -> Result<(), Error> {
+    let mut rows = vec![["name", "type", "shape", "bytes", "offset", "part"].map(String::from)];
+    for tensor in model.tensors() {
+        let info = &tensor.info;
+        rows.push([
+            Text(info.name().as_bytes()).to_string(),
+            info.ty().to_string(),
+            shape(info.dims()),
+            info.byte_len().to_string(),
+            format!("{:#x}", info.file_offset()),
+            if model.is_split() { (tensor.part + 1).to_string() } else { String::new() },
+        ]);
+    }
+    if !model.is_split() {
+        rows[0][5].clear();
+    }
+    let (left, right) = (Align::Left, Align::Right);
+    Ok(table::write(out, indent, [left, left, right, right, right, right], &rows)?)
 }

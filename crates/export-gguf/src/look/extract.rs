@@ -115,9 +115,9 @@ pub fn run(args: &ExtractArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
         bytes: part.len,
     };
     if args.input.json {
-        json::write(out, &report)?
+        json::write(out, &report)?;
     } else {
-        report.write(out)?
+        report.write(out)?;
     }
     Ok(Outcome::Ok)
 }

@@ -114,9 +114,9 @@ pub fn run(args: &InfoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     let gguf = model.gguf();
     let report = Report::new(&args.input, &model, &gguf);
     if args.input.json {
-        json::write(out, &report)?
+        json::write(out, &report)?;
     } else {
-        report.write(out)?
+        report.write(out)?;
     }
     Ok(Outcome::Ok)
 }

@@ -63,9 +63,9 @@ pub fn run(args: &SelftestArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     let failed = checks.iter().filter(|c| c.fault.is_some()).count();
     let report = Report { passed: checks.len() - failed, failed, checks };
     if args.json {
-        json::write(out, &report)?
+        json::write(out, &report)?;
     } else {
-        report.write(out)?
+        report.write(out)?;
     }
     Ok(if failed == 0 { Outcome::Ok } else { Outcome::Faults })
 }

@@ -115,9 +115,9 @@ pub fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     let report = examine(args)?;
     let clean = report.faults == 0;
     if args.input.json {
-        json::write(out, &report)?
+        json::write(out, &report)?;
     } else {
-        write(&report, out)?
+        write(&report, out)?;
     }
     Ok(if clean { Outcome::Ok } else { Outcome::Faults })
 }

@@ -53,8 +53,9 @@ pub(crate) fn resolve(
                     (Q2::Fork, end)
                 }
                 _ if lenient => {
-                    let end = lenient::resolve(file, tensors, undecided, findings)?;
-                    file.tail(tensors, end, findings);
+                    if let Some(end) = lenient::resolve(file, tensors, undecided, findings)? {
+                        file.tail(tensors, end, findings);
+                    }
                     return Ok(());
                 }
                 _ => return Err(error),

@@ -13,13 +13,13 @@ use crate::{
 type Size = Option<(Geometry, u64)>;
 
 /// Places the tensors of a file that is not laid out as ggml demands; fills in geometry and size.
-/// Returns where the last byte of data is, counted from the start of the data.
+/// Returns where the data ends, counted from its start; `None` if only the end of the file tells.
 pub(crate) fn resolve(
     file: &Extent<'_>,
     tensors: &mut [TensorRecord],
     undecided: bool,
     findings: &mut Vec<Finding>,
-) -> Result<u64, Error> {
+) -> Result<Option<u64>, Error> {
     let placed = match place(file, tensors, Q2::Upstream) {
         Err(error) if undecided => match place(file, tensors, Q2::Fork) {
             // As in strict mode, a file cut short must not pass for one in the smaller layout.
@@ -41,7 +41,8 @@ pub(crate) fn resolve(
         let geometry = size.geometry.unwrap_or(Geometry { len: 0, bytes: 0 });
         (t.block_len, t.block_bytes, t.byte_len) = (geometry.len, geometry.bytes, size.len.unwrap_or(0));
     }
-    Ok(placed.end)
+    let open = placed.order.last().and_then(|i| placed.sizes.get(*i)).is_some_and(|s| s.geometry.is_none());
+    Ok((!open).then_some(placed.end))
 }
 
 struct Placed {
@@ -133,8 +134,10 @@ fn report(file: &Extent<'_>, tensors: &[TensorRecord], placed: &Placed, findings
         }
         end = t.offset.saturating_add(s.len.unwrap_or(0));
     }
-    let descent = placed.order.iter().zip(placed.order.iter().skip(1)).find(|(a, b)| a > b);
-    if let Some(t) = descent.and_then(|(_, later)| tensors.get(*later)) {
+    let mut listed = tensors.iter().filter(|t| t.elements() != 0);
+    let mut before = listed.next().map_or(0, |t| t.offset);
+    let early = listed.find(|t| core::mem::replace(&mut before, t.offset) > t.offset);
+    if let Some(t) = early {
         findings.push(Finding::Reordered(file.name(t)));
     }
 }

@@ -39,7 +39,7 @@ fn the_rust_type_picks_the_wire_type() {
     for entry in gguf.metadata() {
         assert_eq!(entry.key(), entry.value_type().id().to_string());
     }
-    let (bytes, names) = (vec![1_u8], ["x"]);
+    let (bytes, names) = (vec![1_u8], [String::from("x")]);
     let mut b = Builder::new();
     b.set("n", &[1_i16, 2][..]).set("e", Vec::<f64>::new()).set("t", [&owned]).set("o", &owned);
     b.set("v", &bytes).set("w", bytes).set("r", &names).set("q", names).set("s", vec![owned]);

@@ -42,20 +42,20 @@ formats! {
     decode int::I16;
     decode int::I32;
     decode int::I64;
-    decode q1_0::Q1_0;
-    decode q2_0::Q2_0;
-    decode q4_0::Q4_0;
-    decode q4_1::Q4_1;
-    decode q5_0::Q5_0;
-    decode q5_1::Q5_1;
+    codec q1_0::Q1_0;
+    codec q2_0::Q2_0;
+    codec q4_0::Q4_0;
+    codec q4_1::Q4_1;
+    codec q5_0::Q5_0;
+    codec q5_1::Q5_1;
     codec q8_0::Q8_0;
-    decode q8_1::Q8_1;
-    decode q2_k::Q2K;
-    decode q3_k::Q3K;
-    decode q4_k::Q4K;
-    decode q5_k::Q5K;
-    decode q6_k::Q6K;
-    decode q8_k::Q8K;
+    codec q8_1::Q8_1;
+    codec q2_k::Q2K;
+    codec q3_k::Q3K;
+    codec q4_k::Q4K;
+    codec q5_k::Q5K;
+    codec q6_k::Q6K;
+    codec q8_k::Q8K;
     decode iq1_s::Iq1S;
     decode iq1_m::Iq1M;
     decode iq2_xxs::Iq2Xxs;
@@ -63,12 +63,12 @@ formats! {
     decode iq2_s::Iq2S;
     decode iq3_xxs::Iq3Xxs;
     decode iq3_s::Iq3S;
-    decode iq4_nl::Iq4Nl;
-    decode iq4_xs::Iq4Xs;
-    decode tq1_0::Tq1_0;
-    decode tq2_0::Tq2_0;
-    decode mxfp4::Mxfp4;
-    decode nvfp4::Nvfp4;
+    codec iq4_nl::Iq4Nl;
+    codec iq4_xs::Iq4Xs;
+    codec tq1_0::Tq1_0;
+    codec tq2_0::Tq2_0;
+    codec mxfp4::Mxfp4;
+    codec nvfp4::Nvfp4;
 }
 
 impl Format {

@@ -3,12 +3,15 @@
 
 mod block;
 pub mod cast;
+mod encode;
 mod error;
 mod format;
 pub mod formats;
 mod grid;
 mod half;
+mod lanes;
 mod scan;
+mod search;
 #[doc(hidden)]
 pub mod simd;
 

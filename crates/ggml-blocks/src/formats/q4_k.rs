@@ -59,7 +59,7 @@ impl Block for Q4K {
 
 /// The eight 6-bit scales and the eight 6-bit minimums of `Q4_K` and `Q5_K`, a byte each.
 #[inline(always)]
-pub(super) fn scales_and_mins(packed: &[u8; 12]) -> [u64; 2] {
+pub(crate) fn scales_and_mins(packed: &[u8; 12]) -> [u64; 2] {
     let words = packed.as_chunks::<4>().0;
     let [a, b, c] = [0, 1, 2].map(|i| u32::from_le_bytes(words[i]));
     let join = |first: u32, low: u32, high: u32| {

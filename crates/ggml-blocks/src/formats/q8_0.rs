@@ -13,8 +13,7 @@ use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
-use crate::block::{Block, Encode, Rows};
-use crate::error::EncodeError;
+use crate::block::Block;
 use crate::simd::Simd;
 
 /// 32 weights of 8 bits.
@@ -41,23 +40,5 @@ impl Block for Q8_0 {
 
     fn is_finite(&self) -> bool {
         self.d.is_finite()
-    }
-}
-
-impl Encode for Q8_0 {
-    #[inline(always)]
-    fn encode<S: Simd>(_: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        for (i, (block, x)) in out.iter_mut().zip(src.values.as_chunks::<32>().0).enumerate() {
-            let largest = x.iter().fold(0f32, |m, x| m.max(x.abs()));
-            let d = largest / 127.0;
-            // Zero for a scale too small to invert as well: the infinity would cast to level 0.
-            let inverse = if (1.0 / d).is_finite() { 1.0 / d } else { 0.0 };
-            block.d = F16::from_f32(d);
-            if !block.d.is_finite() {
-                return Err(EncodeError::Unrepresentable { name: "Q8_0", index: 32 * i });
-            }
-            block.qs = x.map(|x| (x * inverse).round() as i8);
-        }
-        Ok(())
     }
 }

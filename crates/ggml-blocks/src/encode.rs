@@ -1,0 +1,195 @@
+//! How encoders run: batches of one block per lane for the formats that search, plain loops over a
+//! block for those that only scale and round.
+
+mod flat;
+mod fp4;
+mod iq4;
+mod k2;
+mod k3;
+mod k45;
+mod k6;
+mod legacy;
+mod q8;
+mod small;
+mod superblock;
+mod ternary;
+
+use crate::block::{Block, Rows};
+use crate::error::EncodeError;
+use crate::lanes::{Lanes, Pack};
+use crate::simd::{Simd, SimdOp};
+
+/// The widest lanes in use.
+const MAX_LANES: usize = 16;
+
+/// An encoder written once for any number of lanes. One lane is the reference.
+pub(crate) trait EncodeLanes: Block {
+    /// Encodes whole rows with ggml's arithmetic, scales that have no finite f16 included.
+    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]);
+}
+
+/// An encoder that works within one block and takes no importance.
+pub(crate) trait EncodeFlat: Block {
+    /// Encodes one block of finite weights.
+    fn encode_flat<S: Simd>(simd: S, x: &Self::Weights, out: &mut Self);
+}
+
+/// Runs a lane encoder. Where ggml would have written NaN or infinite scales and importance may be
+/// the cause, the block is encoded without; where the weights themselves are too large, that is the
+/// error.
+#[inline(always)]
+pub(crate) fn in_lanes<S: Simd, B: EncodeLanes>(
+    simd: S,
+    src: Rows<'_>,
+    out: &mut [B],
+) -> Result<(), EncodeError> {
+    all_lanes(simd, src, out);
+    for i in 0..out.len() {
+        if !out[i].is_finite() {
+            let index = i * B::LEN;
+            let values = &src.values[index..index + B::LEN];
+            let plain = Rows { values, row_len: B::LEN, importance: None };
+            all_lanes(simd, plain, &mut out[i..=i]);
+            if !out[i].is_finite() {
+                return Err(unrepresentable::<B>(index));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lanes of two registers, of 256 bits at most since plain arrays make poor 512-bit code. A call,
+/// so that there is one copy of the code per width.
+#[inline(always)]
+fn all_lanes<S: Simd, B: EncodeLanes>(simd: S, src: Rows<'_>, out: &mut [B]) {
+    struct Wide<'a, B, const L: usize>(Rows<'a>, &'a mut [B]);
+    impl<B: EncodeLanes, const L: usize> SimdOp for Wide<'_, B, L> {
+        type Output = ();
+        #[inline(always)]
+        fn run<S: Simd>(self, _: S) {
+            B::encode_lanes::<Pack<L>>(self.0, self.1);
+        }
+    }
+    if S::LANES == 4 {
+        simd.run(Wide::<B, 8>(src, out));
+    } else {
+        simd.narrow().run(Wide::<B, 16>(src, out));
+    }
+}
+
+fn unrepresentable<B: Block>(index: usize) -> EncodeError {
+    EncodeError::Unrepresentable { name: B::TYPE.name().unwrap_or("block"), index }
+}
+
+/// Runs a flat encoder over all blocks, in pieces whose scales are checked while in cache.
+#[inline(always)]
+pub(crate) fn in_order<S: Simd, B: EncodeFlat>(
+    simd: S,
+    values: &[f32],
+    out: &mut [B],
+) -> Result<(), EncodeError> {
+    const PIECE: usize = 64;
+    let blocks: &[B::Weights] = bytemuck::cast_slice(values);
+    for (piece, (x, out)) in blocks.chunks(PIECE).zip(out.chunks_mut(PIECE)).enumerate() {
+        for (x, block) in x.iter().zip(&mut *out) {
+            B::encode_flat(simd, x, block);
+        }
+        if let Some(bad) = out.iter().position(|b| !b.is_finite()) {
+            return Err(unrepresentable::<B>((piece * PIECE + bad) * B::LEN));
+        }
+    }
+    Ok(())
+}
+
+/// Up to `V::N` consecutive blocks, one per lane. Lanes without a block repeat the last one.
+pub(crate) struct Batch<'a> {
+    src: Rows<'a>,
+    at: [usize; MAX_LANES],
+    column: [usize; MAX_LANES],
+}
+
+impl<'a> Batch<'a> {
+    /// Elements `offset..offset + LEN` of each lane's block.
+    #[inline(always)]
+    pub(crate) fn values<V: Lanes, const LEN: usize>(&self, offset: usize, x: &mut [V; LEN]) {
+        V::columns(&self.src.values[offset..], &self.at, x);
+    }
+
+    /// Their importance, if there is one.
+    #[inline(always)]
+    pub(crate) fn importance<V: Lanes, const LEN: usize>(&self, offset: usize, w: &mut [V; LEN]) {
+        if let Some(importance) = self.src.importance {
+            V::columns(&importance[offset..], &self.column, w);
+        }
+    }
+
+    /// The sum of squares of each lane's super-block, from left to right.
+    #[inline(always)]
+    pub(crate) fn sum_of_squares<V: Lanes>(&self) -> V {
+        let mut sum = V::splat(0.0);
+        let mut x = [sum; 32];
+        for j in 0..8 {
+            self.values(32 * j, &mut x);
+            for v in x {
+                sum = sum + v * v;
+            }
+        }
+        sum
+    }
+
+    /// The block of one lane.
+    #[inline(always)]
+    pub(crate) fn block<const LEN: usize>(&self, lane: usize) -> &'a [f32; LEN] {
+        self.src.values[self.at[lane]..].first_chunk().expect("a lane holds a whole block")
+    }
+
+    /// The number of the row that a lane's block belongs to.
+    #[inline(always)]
+    pub(crate) fn row(&self, lane: usize) -> usize {
+        self.at[lane] / self.src.row_len
+    }
+}
+
+/// Calls `encode` for batch after batch with the blocks to fill, `V::N` or fewer in the last one.
+#[inline(always)]
+pub(crate) fn batches<V: Lanes, B: Block>(
+    src: Rows<'_>,
+    out: &mut [B],
+    mut encode: impl FnMut(&Batch<'_>, &mut [B]),
+) {
+    const { assert!(V::N <= MAX_LANES) }
+    let mut next = 0;
+    for out in out.chunks_mut(V::N) {
+        let mut batch = Batch { src, at: [0; MAX_LANES], column: [0; MAX_LANES] };
+        for lane in 0..V::N {
+            let at = (next + lane.min(out.len() - 1)) * B::LEN;
+            batch.at[lane] = at;
+            batch.column[lane] = at % src.row_len;
+        }
+        next += out.len();
+        encode(&batch, out);
+    }
+}
+
+/// The mean square of each row, summed from left to right as ggml does: rows in lanes.
+#[inline(always)]
+pub(crate) fn sigma2<V: Lanes>(src: Rows<'_>) -> Vec<f32> {
+    const STEP: usize = 32;
+    let count = src.values.len() / src.row_len;
+    let mut out = Vec::with_capacity(count);
+    while out.len() < count {
+        let first = out.len();
+        let at: [usize; MAX_LANES] = core::array::from_fn(|lane| (first + lane).min(count - 1) * src.row_len);
+        let mut sum = V::splat(0.0);
+        let mut x = [sum; STEP];
+        for offset in (0..src.row_len).step_by(STEP) {
+            V::columns(&src.values[offset..], &at, &mut x);
+            for v in x {
+                sum = sum + v * v;
+            }
+        }
+        let mean = sum / V::splat(src.row_len as f32);
+        out.extend((0..V::N.min(count - first)).map(|lane| mean.get(lane)));
+    }
+    out
+}

@@ -1,0 +1,133 @@
+//! Encoders of MXFP4 and NVFP4: a scale from the largest magnitude, then the nearest of the E2M1
+//! numbers.
+
+use super::flat::largest_magnitude;
+use super::{EncodeFlat, in_order};
+use crate::block::{Encode, Rows};
+use crate::error::EncodeError;
+use crate::formats::mxfp4::{self, Mxfp4};
+use crate::formats::nvfp4::{self, Nvfp4};
+use crate::grid::E2M1_DOUBLED;
+use crate::simd::Simd;
+
+/// Halfway between neighbours of the doubled numbers 0, 1, 2, 3, 4, 6, 8, 12.
+const MIDDLES: [f32; 7] = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0];
+
+/// Beyond this multiple of the scale, distances to different levels may round to the same.
+const FAR: f32 = 65536.0;
+
+/// The index of the number nearest to each weight; `d` is half the scale.
+///
+/// ggml takes the first of the 16 whose distance is the least in f32. Near a middle both distances
+/// are exact and the middle itself goes to the smaller magnitude, so comparing with the middles is
+/// the same, unless a distance overflows or loses its last bits: then all distances are computed.
+#[inline(always)]
+fn nearest<const N: usize>(x: &[f32; N], amax: f32, d: f32) -> [u8; N] {
+    if d == 0.0 || d * 12.0 == f32::INFINITY || amax > d * FAR {
+        return x.map(|v| nearest_of_all(v, d));
+    }
+    let middles = MIDDLES.map(|m| m * d);
+    let mut out = [0; N];
+    for i in 0..N {
+        let a = x[i].abs();
+        let mut index = 0;
+        for m in middles {
+            index += u8::from(a > m);
+        }
+        let negative = u8::from(x[i] < -middles[0]) << 3;
+        out[i] = index | negative;
+    }
+    out
+}
+
+#[cold]
+#[inline(never)]
+fn nearest_of_all(x: f32, d: f32) -> u8 {
+    let distance = |i: usize| (f32::from(E2M1_DOUBLED[i]) * d - x).abs();
+    let mut best = 0;
+    for i in 1..16 {
+        if distance(i) < distance(best) {
+            best = i;
+        }
+    }
+    best as u8
+}
+
+impl EncodeFlat for Mxfp4 {
+    /// Weights below 2^-125 give ggml a negative exponent, which wraps in its byte: levels are 0
+    /// there. Where it wraps to 255, ggml's NaN, the exponent here is 0.
+    #[inline(always)]
+    fn encode_flat<S: Simd>(_: S, x: &[f32; 32], out: &mut Self) {
+        let amax = largest_magnitude(x);
+        let e = if amax > 0.0 { (floor_log2(amax) - 2 + 127) as u8 } else { 0 };
+        out.e = if e == 255 { 0 } else { e };
+        let levels = nearest(x, amax, mxfp4::half_scale(out.e));
+        for i in 0..16 {
+            out.qs[i] = levels[i] | levels[16 + i] << 4;
+        }
+    }
+}
+
+impl EncodeFlat for Nvfp4 {
+    #[inline(always)]
+    fn encode_flat<S: Simd>(_: S, x: &[f32; 64], out: &mut Self) {
+        for (s, x) in x.as_chunks::<16>().0.iter().enumerate() {
+            let amax = largest_magnitude(x);
+            out.d[s] = to_ue4m3(amax / 6.0);
+            let levels = nearest(x, amax, nvfp4::half_scale(out.d[s]));
+            for i in 0..8 {
+                out.qs[8 * s + i] = levels[i] | levels[8 + i] << 4;
+            }
+        }
+    }
+}
+
+impl Encode for Mxfp4 {
+    #[inline(always)]
+    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
+        in_order(simd, src.values, out)
+    }
+}
+
+impl Encode for Nvfp4 {
+    #[inline(always)]
+    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
+        in_order(simd, src.values, out)
+    }
+}
+
+/// `floorf(log2f(x))` for positive finite `x`, with `log2f` rounded to nearest as glibc's is here:
+/// just below a power of two it rounds up to the integer.
+#[inline(always)]
+fn floor_log2(x: f32) -> i32 {
+    /// How many 2^-24 parts below 2^(k+1) still round up, for |k| (or |k+1|, below 1) in 2^p..2^(p+1):
+    /// the integer part of 2^p ln 2.
+    const REACH: [u32; 8] = [0, 1, 2, 5, 11, 22, 44, 88];
+    let bits = x.to_bits();
+    // Subnormals are scaled up first: exact.
+    let (bits, bias) = if bits < 0x0080_0000 { ((x * 16_777_216.0).to_bits(), 151) } else { (bits, 127) };
+    let k = (bits >> 23) as i32 - bias;
+    let below = 0x0080_0000 - (bits & 0x007F_FFFF);
+    let nearby = if k >= 0 { k } else { k + 1 }.unsigned_abs();
+    let reach = REACH[nearby.checked_ilog2().unwrap_or(0) as usize];
+    k + i32::from(below <= reach)
+}
+
+/// ggml's conversion to UE4M3: halves of the last place round up, above 448 saturates.
+#[inline(always)]
+fn to_ue4m3(x: f32) -> u8 {
+    // Below 2^-6 the byte counts 512ths, at most 7 of them.
+    let subnormal = ((x * 512.0 + 0.5) as i32).min(7) as u8;
+    let bits = x.min(448.0).to_bits();
+    let exponent = (bits >> 23) as i32 - 127 + 7;
+    // Three bits of mantissa and the one that rounds; a carry moves on into the exponent.
+    let rounded = ((exponent.max(0) as u32) << 3) + ((((bits >> 19) & 15) + 1) >> 1);
+    if exponent <= 0 {
+        subnormal
+    } else if rounded >= 0x78 {
+        // ggml gives the whole top binade its largest number.
+        0x7E
+    } else {
+        rounded as u8
+    }
+}

@@ -43,8 +43,8 @@ pub fn lay_out(
     split: Option<Split>,
 ) -> Result<Vec<OutputFile>, Error> {
     let mut metadata = source.metadata();
-    for (key, value) in &plan.keys {
-        metadata.set(key, *value);
+    for edit in &plan.keys {
+        edit.apply(&mut metadata);
     }
     let alignment = source.alignment();
     let Some(split) = split else {
@@ -84,7 +84,8 @@ fn file(steps: &[Step], source: &dyn Source, mut builder: Builder) -> Result<Lay
     // Names that only other readers take were fit to be read, so they are fit to be written.
     builder.allow_long_names();
     for step in steps {
-        if step.from == step.to {
+        let stored = &source.tensors()[step.source];
+        if step.from == step.to && (step.name == stored.name && step.dims == stored.dims) {
             source.declare(step.source, &mut builder)?;
         } else {
             builder.tensor(&step.name, &step.dims, step.to)?;

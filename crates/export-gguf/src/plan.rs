@@ -3,6 +3,7 @@
 //! A [`Plan`] is plain data made by a pure function of the source's directory and the request; the
 //! dry run prints it, the executor carries it out.
 
+mod edit;
 mod policy;
 mod print;
 #[cfg(test)]
@@ -11,8 +12,11 @@ mod tests;
 use std::fmt;
 
 use ggml_blocks::FORMATS;
-use gguf_format::{GgmlType, Importance, Kind};
+use gguf_format::{GgmlType, Kind};
 
+use crate::mix::Choice;
+
+pub use edit::{Edit, MetaValue};
 pub use policy::plan;
 pub(crate) use print::{bits_per_weight, json};
 pub use print::{human_bytes, write_json, write_text};
@@ -57,15 +61,29 @@ pub struct Step {
     pub bytes_after: u64,
     /// Why it gets this type.
     pub why: Why,
+    /// What its encoder weighs errors with.
+    pub weighting: Weighting,
+}
+
+/// How much each input channel of a tensor matters to its encoder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Weighting {
+    /// The encoder's own rule.
+    #[default]
+    None,
+    /// All channels the same, through the path for importance.
+    Uniform,
+    /// This entry of the importance matrix.
+    Entry(String),
 }
 
 /// All tensors of the output in file order, and the keys that change with them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// The tensors.
     pub steps: Vec<Step>,
-    /// Keys that are replaced in place or appended, all of wire type u32.
-    pub keys: Vec<(&'static str, u32)>,
+    /// Changes to the metadata, in order.
+    pub keys: Vec<Edit>,
 }
 
 impl Plan {
@@ -83,7 +101,7 @@ impl Plan {
 }
 
 /// Why a tensor gets the type it gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
     /// No type was asked for.
@@ -104,6 +122,8 @@ pub enum Why {
     Integers,
     /// The row length in elements is not a whole number of blocks of this many.
     Indivisible(u64, u32),
+    /// What a mix decided.
+    Mix(Choice),
 }
 
 impl fmt::Display for Why {
@@ -120,16 +140,17 @@ impl fmt::Display for Why {
             Self::Indivisible(row, block) => {
                 write!(f, "kept: row of {row} not divisible by block of {block}")
             }
+            Self::Mix(choice) => choice.fmt(f),
         }
     }
 }
 
 /// The types that tensors can be transcoded to, by table: everything with an encoder that files
-/// carry.
+/// carry. Those that need importance can only be had with a matrix.
 pub fn targets() -> impl Iterator<Item = GgmlType> {
     FORMATS
         .iter()
-        .filter(|f| f.can_encode() && f.importance() != Importance::Required)
+        .filter(|f| f.can_encode())
         .filter(|f| matches!(f.info().kind, Kind::Float | Kind::Block))
         .map(|f| f.info().id)
 }

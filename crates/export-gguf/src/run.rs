@@ -9,6 +9,7 @@ mod chunk;
 mod flush;
 mod overflow;
 mod tally;
+mod weights;
 mod worker;
 
 use std::num::NonZeroUsize;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::atomic::{Staged, Target};
 use crate::emit::OutputFile;
+use crate::imatrix::Imatrix;
 use crate::plan::Plan;
 use crate::source::Source;
 use crate::{Cancel, Error};
@@ -55,7 +57,7 @@ impl Observer for () {
     fn advance(&self, _bytes: u64) {}
 }
 
-/// Writes `files`, the layout of `plan`, from `source`. On success the files are in place; what
+/// Writes `files`, the layout of `plan`, from `source`, weighing with `imatrix` what the plan says. On success the files are in place; what
 /// happened to each step comes back in the plan's order.
 ///
 /// # Errors
@@ -64,13 +66,16 @@ pub fn run(
     plan: &Plan,
     files: &[OutputFile],
     source: &dyn Source,
+    imatrix: Option<&Imatrix>,
     options: Options,
     observer: &dyn Observer,
     cancel: &Cancel,
 ) -> Result<Vec<Tally>, Error> {
     let targets: Vec<Target> =
         files.iter().map(|f| Target { path: f.path.clone(), len: f.layout.total_len() }).collect();
-    let staged = Staged::create(&targets, options.force, &source.inputs())?;
+    let mut inputs = source.inputs();
+    inputs.extend(imatrix.and_then(Imatrix::path).map(std::path::Path::to_path_buf));
+    let staged = Staged::create(&targets, options.force, &inputs)?;
     for (i, file) in files.iter().enumerate() {
         staged.write_at(i, file.layout.header(), 0)?;
     }
@@ -79,6 +84,7 @@ pub fn run(
         source,
         staged: &staged,
         jobs: &jobs,
+        weights: weights::Weights::new(imatrix),
         options,
         observer,
         cancel,
@@ -110,6 +116,7 @@ struct Shared<'a> {
     source: &'a dyn Source,
     staged: &'a Staged,
     jobs: &'a chunk::Jobs<'a>,
+    weights: weights::Weights<'a>,
     options: Options,
     observer: &'a dyn Observer,
     cancel: &'a Cancel,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
-use gguf_format::{GgmlType, Importance, Kind};
+use gguf_format::{GgmlType, Kind};
 
 use super::export::Dtype;
 use crate::plan::targets;
@@ -35,12 +35,9 @@ impl TypedValueParser for DtypeParser {
             return Ok(Dtype::Type(ty));
         }
         let info = ty.and_then(GgmlType::info);
-        let reason = match info.map(|i| (i.kind, i.importance)) {
-            Some((Kind::Removed, _)) => format!("{text} was removed from ggml and cannot be written"),
-            Some((Kind::Block, Importance::Required)) => {
-                format!("{text} needs an importance matrix; choose a type that does not")
-            }
-            Some((Kind::Activation, _)) => format!("{text} is for activations and not for files"),
+        let reason = match info.map(|i| i.kind) {
+            Some(Kind::Removed) => format!("{text} was removed from ggml and cannot be written"),
+            Some(Kind::Activation) => format!("{text} is for activations and not for files"),
             Some(_) => format!("{text} has no encoder"),
             None => format!("{text} is no type"),
         };

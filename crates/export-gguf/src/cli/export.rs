@@ -11,6 +11,7 @@ use gguf_format::GgmlType;
 use super::dtype::DtypeParser;
 use super::size::parse_size;
 use crate::emit::{Split, lay_out};
+use crate::imatrix::Imatrix;
 use crate::plan::{self, Experts, Request};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -49,6 +50,14 @@ pub struct ExportArgs {
     /// Example: `export-gguf --from-gguf moe.gguf --out out.gguf --experts-dtype q4_k`
     #[arg(long, value_name = "TYPE", value_parser = DtypeParser, hide_possible_values = true)]
     pub experts_dtype: Option<Dtype>,
+
+    /// Weigh errors by an importance matrix, as llama-imatrix writes it (.gguf or .dat)
+    ///
+    /// It changes the bytes of most types, and IQ1_S, IQ2_XXS and IQ2_XS cannot do without.
+    ///
+    /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype iq2_xs --imatrix im.gguf`
+    #[arg(long, value_name = "FILE")]
+    pub imatrix: Option<PathBuf>,
 
     /// What to do with values that F16 or BF16 cannot hold
     ///
@@ -163,7 +172,9 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         Dtype::Type(ty) => Some(ty),
     };
     let request = Request { dtype, experts };
-    let plan = plan::plan(source.tensors(), request).map_err(|e| e.in_file(from))?;
+    let imatrix =
+        args.imatrix.as_ref().map(Imatrix::open).transpose().map_err(|e| Error::Refused(e.to_string()))?;
+    let plan = plan::plan(source.tensors(), request, imatrix.as_ref()).map_err(|e| e.in_file(from))?;
     if args.dry_run {
         if args.json {
             plan::write_json(&plan, out)?;
@@ -189,7 +200,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
     } else {
         Progress::new(plan.bytes().0, std::io::stderr().is_terminal())
     };
-    let done = run::run(&plan, &files, &source, options, &progress, &cancel);
+    let done = run::run(&plan, &files, &source, imatrix.as_ref(), options, &progress, &cancel);
     progress.finish();
     let tallies = done.map_err(|e| e.in_file(from))?;
     let report = Report::new(&plan, &files, &tallies, started.elapsed());

@@ -76,6 +76,12 @@ impl Imatrix {
         Ok(Self { mapping, entries, datasets, chunks })
     }
 
+    /// The file it was read from.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.mapping.path()
+    }
+
     /// The tensors it speaks of, in order of their names.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.entries.keys().map(String::as_str)

@@ -4,25 +4,35 @@
 //! dimensions, stored as F32, F16 or BF16. What is quantized already is not quantized again,
 //! except experts on request.
 
-use gguf_format::{GgmlType, Kind};
+use gguf_format::{GgmlType, Importance, Kind};
 
-use super::{Experts, Plan, Request, Step, Why};
+use super::{Edit, Experts, MetaValue, Plan, Request, Step, Weighting, Why};
 use crate::Error;
+use crate::imatrix::Imatrix;
 use crate::mix::FileType;
 use crate::source::Tensor;
 
-/// Decides for every tensor of a source.
+/// The key of a file's type.
+pub(crate) const FILE_TYPE: &str = "general.file_type";
+/// The key of the version of the quantization formats.
+pub(crate) const QUANTIZATION_VERSION: &str = "general.quantization_version";
+/// ggml's number for today's formats.
+pub(crate) const GGML_QNT_VERSION: u32 = 2;
+
+/// Decides for every tensor of a source. With an importance matrix, encoders that take one use the entry
+/// of each tensor's name.
 ///
 /// # Errors
 /// [`Error::Refused`] when tensors would have to be quantized a second time, or cannot be decoded:
-/// it names the first and says how many there are and what to do.
-pub fn plan(tensors: &[Tensor], request: Request) -> Result<Plan, Error> {
+/// it names the first and says how many there are and what to do. The same when a type needs importance and
+/// there is none, or the matrix was made for another shape: all such tensors are named.
+pub fn plan(tensors: &[Tensor], request: Request, imatrix: Option<&Imatrix>) -> Result<Plan, Error> {
     let mut refused = Vec::new();
     let mut steps = Vec::with_capacity(tensors.len());
     for (source, t) in tensors.iter().enumerate() {
         let (to, why) = decide(t, request);
         let transcodes = to != t.ty;
-        if transcodes && !may_read(t, why) {
+        if transcodes && !may_read(t, &why) {
             refused.push((t, to));
         }
         let bytes_after = if transcodes { transcoded_bytes(t, to)? } else { t.bytes };
@@ -35,11 +45,13 @@ pub fn plan(tensors: &[Tensor], request: Request) -> Result<Plan, Error> {
             bytes_before: t.bytes,
             bytes_after,
             why,
+            weighting: Weighting::None,
         });
     }
     if let Some(&(first, to)) = refused.first() {
         return Err(refusal(first, to, refused.len() - 1));
     }
+    weigh(&mut steps, imatrix)?;
     let keys = changed_keys(&steps);
     Ok(Plan { steps, keys })
 }
@@ -75,10 +87,50 @@ fn decide(t: &Tensor, request: Request) -> (GgmlType, Why) {
     (to, why)
 }
 
+/// Finds each step's importance.
+fn weigh(steps: &mut [Step], imatrix: Option<&Imatrix>) -> Result<(), Error> {
+    let mut missing = Vec::new();
+    for step in steps.iter_mut().filter(|s| s.from != s.to) {
+        let takes = step.to.info().map_or(Importance::Ignored, |t| t.importance);
+        if takes == Importance::Ignored {
+            continue;
+        }
+        if let Some(imatrix) = imatrix.filter(|m| m.contains(&step.name)) {
+            fits(imatrix, &step.name, &step.dims)?;
+            step.weighting = Weighting::Entry(step.name.clone());
+        } else if takes == Importance::Required {
+            missing.push((step.name.as_str(), step.to));
+        }
+    }
+    let Some(&(_, ty)) = missing.first() else { return Ok(()) };
+    let names: Vec<&str> = missing.iter().map(|&(name, _)| name).collect();
+    Err(Error::Refused(match imatrix {
+        None => format!("{ty} needs an importance matrix: give one with --imatrix, or choose another type"),
+        Some(_) => format!("{ty} needs importance, and the matrix has none for {}", names.join(", ")),
+    }))
+}
+
+/// Whether the entry of `name` has a value for each input channel of each matrix of a tensor of `dims`.
+pub(crate) fn fits(imatrix: &Imatrix, name: &str, dims: &[u64]) -> Result<(), Error> {
+    let row_len = dims.first().copied().unwrap_or(1);
+    let experts: u64 = dims.iter().skip(2).product();
+    let have = imatrix.values_len(name).unwrap_or(0) as u64;
+    if row_len.checked_mul(experts) == Some(have) {
+        return Ok(());
+    }
+    let each = if experts == 1 { String::new() } else { format!(" of {experts} matrices") };
+    Err(Error::tensor(
+        name,
+        format!(
+            "the importance matrix has {have} values for rows of {row_len}{each}; it was made for another model"
+        ),
+    ))
+}
+
 /// Whether values of this tensor may be taken to encode them anew.
-fn may_read(t: &Tensor, why: Why) -> bool {
+fn may_read(t: &Tensor, why: &Why) -> bool {
     let plain = matches!(t.ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16);
-    t.decodable && (plain || why == Why::Experts)
+    t.decodable && (plain || *why == Why::Experts)
 }
 
 fn transcoded_bytes(t: &Tensor, to: GgmlType) -> Result<u64, Error> {
@@ -106,16 +158,14 @@ fn refusal(t: &Tensor, to: GgmlType, others: usize) -> Error {
 }
 
 /// `general.file_type` and `general.quantization_version`, once anything is transcoded.
-fn changed_keys(steps: &[Step]) -> Vec<(&'static str, u32)> {
-    /// ggml's `GGML_QNT_VERSION`.
-    const QUANTIZATION_VERSION: u32 = 2;
-    let by = |why| steps.iter().find(|s| s.why == why).map(|s| s.to);
-    let Some(to) = by(Why::Dtype).or_else(|| by(Why::Experts)) else { return Vec::new() };
+fn changed_keys(steps: &[Step]) -> Vec<Edit> {
+    let by = |why: &Why| steps.iter().find(|s| s.why == *why).map(|s| s.to);
+    let Some(to) = by(&Why::Dtype).or_else(|| by(&Why::Experts)) else { return Vec::new() };
     let mut keys = Vec::new();
     if let Some(number) = uniform_file_type(to) {
-        keys.push(("general.file_type", number));
+        keys.push(Edit::Set(FILE_TYPE.into(), MetaValue::U32(number)));
     }
-    keys.push(("general.quantization_version", QUANTIZATION_VERSION));
+    keys.push(Edit::Set(QUANTIZATION_VERSION.into(), MetaValue::U32(GGML_QNT_VERSION)));
     keys
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Plan;
+use super::{Edit, MetaValue, Plan, Weighting};
 use serde_json::{Value, json};
 
 /// `1.5 MiB` and the like, bytes below 10 KiB as they are.
@@ -50,8 +50,11 @@ pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         human_bytes(after),
         bits_per_weight(after, plan.elements())
     )?;
-    for (key, value) in &plan.keys {
-        writeln!(out, "{key} = {value}")?;
+    for edit in &plan.keys {
+        match edit.key_value() {
+            (key, Some(value)) => writeln!(out, "{key} = {value}")?,
+            (key, None) => writeln!(out, "{key} removed")?,
+        }
     }
     Ok(())
 }
@@ -77,11 +80,20 @@ pub(crate) fn json(plan: &Plan) -> Value {
                 "bytes_before": s.bytes_before,
                 "bytes_after": s.bytes_after,
                 "why": s.why.to_string(),
+                "importance": match &s.weighting {
+                    Weighting::None => Value::Null,
+                    Weighting::Uniform => "uniform".into(),
+                    Weighting::Entry(_) => "matrix".into(),
+                },
             })
         })
         .collect();
-    let keys: serde_json::Map<String, Value> =
-        plan.keys.iter().map(|(k, v)| ((*k).to_owned(), json!(v))).collect();
+    let keys: serde_json::Map<String, Value> = plan
+        .keys
+        .iter()
+        .map(Edit::key_value)
+        .map(|(k, v)| (k.to_owned(), v.map_or(Value::Null, MetaValue::json)))
+        .collect();
     json!({
         "tensors": tensors,
         "keys": keys,

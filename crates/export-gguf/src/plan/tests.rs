@@ -24,8 +24,8 @@ fn every_rule_has_its_reason() {
         ("empty.weight", &[256, 0], f16, GgmlType::Q4_K, Why::Dtype),
     ];
     for (name, dims, ty, target, why) in cases {
-        let p = plan(&[tensor(name, dims, ty)], to(GgmlType::Q4_K)).unwrap();
-        assert_eq!((p.steps[0].to, p.steps[0].why), (target, why), "{name}");
+        let p = plan(&[tensor(name, dims, ty)], to(GgmlType::Q4_K), None).unwrap();
+        assert_eq!((p.steps[0].to, p.steps[0].why.clone()), (target, why), "{name}");
         let touched = target != ty;
         assert_eq!(p.keys.is_empty(), !touched, "{name}: keys change only with tensors");
     }
@@ -34,7 +34,7 @@ fn every_rule_has_its_reason() {
 #[test]
 fn without_a_request_nothing_changes() {
     let all = [tensor("a.weight", &[256, 2], GgmlType::F16), tensor("b.weight", &[32, 2], GgmlType::Q8_0)];
-    let p = plan(&all, Request::default()).unwrap();
+    let p = plan(&all, Request::default(), None).unwrap();
     assert!(p.keys.is_empty() && p.steps.iter().all(|s| s.from == s.to && s.why == Why::NotAsked));
 }
 
@@ -44,11 +44,17 @@ fn quantized_sources_are_refused_but_for_experts() {
         tensor("blk.0.attn_q.weight", &[256, 2], GgmlType::Q8_0),
         tensor("blk.0.ffn_up_exps.weight", &[256, 2, 2], GgmlType::Q8_0),
     ];
-    let error = plan(&all, to(GgmlType::Q4_K)).unwrap_err().to_string();
+    let error = plan(&all, to(GgmlType::Q4_K), None).unwrap_err().to_string();
     assert!(error.contains("blk.0.attn_q.weight") && error.contains("1 more"), "{error}");
-    let p = plan(&all, Request { dtype: None, experts: Experts::To(GgmlType::Q4_K) }).unwrap();
-    assert_eq!((p.steps[0].why, p.steps[1].why), (Why::NotAsked, Why::Experts));
-    assert_eq!(p.keys, [("general.file_type", 14), ("general.quantization_version", 2)]);
+    let p = plan(&all, Request { dtype: None, experts: Experts::To(GgmlType::Q4_K) }, None).unwrap();
+    assert_eq!((&p.steps[0].why, &p.steps[1].why), (&Why::NotAsked, &Why::Experts));
+    assert_eq!(
+        p.keys,
+        [
+            Edit::Set("general.file_type".into(), MetaValue::U32(14)),
+            Edit::Set("general.quantization_version".into(), MetaValue::U32(2)),
+        ]
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use gguf_format::GgmlType;
 
 use crate::emit::OutputFile;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, Weighting};
 use crate::source::Source;
 
 /// Elements per chunk by default: a megabyte as 32-bit floats.
@@ -54,7 +54,7 @@ impl<'a> Jobs<'a> {
                 let (work, len) = if step.from == step.to && stored {
                     (Work::Copy(chunk * 4), step.bytes_after)
                 } else {
-                    (Work::Encode(chunk), step.dims.iter().product())
+                    (Work::Encode(encode_chunk(step, chunk)), step.dims.iter().product())
                 };
                 let (Work::Copy(size) | Work::Encode(size)) = work;
                 jobs.push(Job { step, number, file, offset: place.file_offset, work, first });
@@ -91,6 +91,13 @@ impl<'a> Jobs<'a> {
         let next = self.jobs.partition_point(|j| j.first <= chunk);
         self.jobs.get(next).map_or(self.chunks, |j| j.first)
     }
+}
+
+/// The elements of a step's chunks. Importance goes by rows, and rows cut in two fill the encoders' lanes
+/// badly, so where it is used a chunk is whole rows if it can hold any.
+fn encode_chunk(step: &Step, chunk: u64) -> u64 {
+    let row_len = step.dims.first().copied().unwrap_or(1).max(1);
+    if step.weighting == Weighting::None || row_len > chunk { chunk } else { chunk / row_len * row_len }
 }
 
 /// The bytes of `elements` elements of type `ty`, which are whole blocks.

@@ -10,8 +10,9 @@ use gguf_format::Kind;
 use super::chunk::{Job, Work, bytes_of};
 use super::flush::{EVERY, Flusher};
 use super::overflow::{Limit, Overflow};
-use super::{Shared, Tally};
+use super::{Shared, Tally, weights};
 use crate::Error;
+use crate::plan::Step;
 
 /// Values are decoded and encoded in strips of this many, so that they stay in the nearest cache.
 /// A multiple of every block length.
@@ -107,12 +108,16 @@ fn encode(
     let limit = Limit::of(step.to);
     let measured = is_coarse(format);
     let (block_len, block_bytes) = (format.block_len(), format.block_bytes());
+    let weights = shared.weights.of(job)?;
+    let strip = if weights.is_some() { row_strip(step) } else { STRIP };
+    buffers.values.resize(strip, 0.0);
+    buffers.decoded.resize(strip, 0.0);
     let mut tally = Tally::default();
     buffers.bytes.clear();
     let mut start = range.start;
     while start < range.end {
-        // A strip is at most `STRIP` long.
-        let len = (range.end - start).min(STRIP as u64) as usize;
+        // A strip is at most `strip` long.
+        let len = (range.end - start).min(strip as u64) as usize;
         let values = &mut buffers.values[..len];
         shared.source.values(step.source, start, values)?;
         if let Some(limit) = limit {
@@ -121,8 +126,12 @@ fn encode(
         let at = buffers.bytes.len();
         buffers.bytes.resize(at + len / block_len * block_bytes, 0);
         let out = &mut buffers.bytes[at..];
-        // Without importance every block stands for itself, so any whole blocks may pass as a row.
-        format.encode_rows(values, len, None, out).map_err(|e| refusal(job, start, e))?;
+        match &weights {
+            Some(weights) => weights::encode(format, &step.dims, start, values, weights, out),
+            // Without importance every block stands for itself, so any whole blocks may pass as a row.
+            None => format.encode_rows(values, len, None, out),
+        }
+        .map_err(|e| refusal(job, start, e))?;
         if measured {
             let stored = &mut buffers.decoded[..len];
             format
@@ -136,6 +145,13 @@ fn encode(
         start += len as u64;
     }
     Ok(tally)
+}
+
+/// The strip for encoding by rows: as many whole rows as fill the encoders' lanes, or a part of a long row.
+fn row_strip(step: &Step) -> usize {
+    const MOST: usize = 16 * STRIP;
+    let row_len = step.dims.first().map_or(1, |&n| usize::try_from(n).unwrap_or(usize::MAX)).max(1);
+    if row_len > MOST { STRIP } else { MOST / row_len * row_len }
 }
 
 /// Whether a format loses so much that its error is always measured: below three bits per weight.

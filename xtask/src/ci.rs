@@ -14,6 +14,7 @@ enum Step {
 const STEPS: &[Step] = &[
     Step::Cargo("fmt", &["fmt", "--all", "--check"]),
     Step::Task("tidy", &[]),
+    Step::Task("codegen", &["--check"]),
     Step::Cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     Step::Cargo("test", &["test", "--workspace"]),
     Step::Cargo("doc", &["doc", "--workspace", "--no-deps"]),

@@ -9,6 +9,7 @@
 use std::process::ExitCode;
 
 mod ci;
+mod codegen;
 mod fetch;
 mod golden;
 mod oracle;
@@ -23,6 +24,7 @@ type Task = (&'static str, fn(&[String]) -> Outcome, &'static str);
 /// Every task. A new one is a module with a `run` and a row here.
 const TASKS: &[Task] = &[
     ("ci", ci::run, "all that continuous integration runs, each step timed"),
+    ("codegen", codegen::run, "codebooks and docs/blocks.md; --check compares"),
     ("golden", golden::run, "makes golden/ from ggml; --check, --against VERSION"),
     ("tidy", tidy::run, "file lengths, unsafe counts, dependency edges, lints, wording"),
 ];

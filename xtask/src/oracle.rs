@@ -81,6 +81,11 @@ impl Source {
         Ok(Self { folder, version: version.to_owned() })
     }
 
+    /// One file of the package.
+    pub(crate) fn read(&self, name: &str) -> Outcome<Vec<u8>> {
+        read(&self.folder.join(name))
+    }
+
     /// ggml's own version number.
     pub(crate) fn ggml_version(&self) -> Outcome<String> {
         let text = read(&self.folder.join("llama.cpp/ggml/CMakeLists.txt"))?;

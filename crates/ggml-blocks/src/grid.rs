@@ -1,6 +1,8 @@
 //! The codebooks: data that came with ggml's format definitions.
 //!
 //! A grid entry holds four or eight magnitudes, one per byte, the first weight's in the lowest.
+//! `IQ4_LEVELS` are the 16 levels of `IQ4_NL` and `IQ4_XS`, `E2M1_DOUBLED` the values of the 4-bit
+//! float E2M1, doubled so that they are integers.
 
 mod iq1s;
 mod iq2s;
@@ -8,6 +10,7 @@ mod iq2xs;
 mod iq2xxs;
 mod iq3s;
 mod iq3xxs;
+mod levels;
 
 pub(crate) use iq1s::IQ1S;
 pub(crate) use iq2s::IQ2S;
@@ -15,13 +18,7 @@ pub(crate) use iq2xs::IQ2XS;
 pub(crate) use iq2xxs::IQ2XXS;
 pub(crate) use iq3s::IQ3S;
 pub(crate) use iq3xxs::IQ3XXS;
-
-/// The 16 levels of `IQ4_NL` and `IQ4_XS`.
-pub(crate) static IQ4_LEVELS: [i8; 16] =
-    [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-
-/// The 16 values of the 4-bit float E2M1, doubled so that they are integers.
-pub(crate) static E2M1_DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+pub(crate) use levels::{E2M1_DOUBLED, IQ4_LEVELS};
 
 /// How far `IQ1_S` and `IQ1_M` shift a group of levels, up or down.
 pub(crate) const IQ1_DELTA: f32 = 0.125;

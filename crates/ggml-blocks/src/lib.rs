@@ -18,5 +18,7 @@ pub mod simd;
 pub use block::{Block, Encode, Rows, Weights, cast_blocks, cast_blocks_mut};
 pub use error::{DecodeError, EncodeError, LengthError, NonFiniteScale};
 pub use format::{FORMATS, Format};
+#[doc(no_inline)]
+pub use gguf_format::{GgmlType, Importance, Kind, TypeInfo};
 pub use half::{Bf16, F16};
 pub use scan::{Limit, Overflow};

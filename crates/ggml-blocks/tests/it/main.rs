@@ -2,6 +2,7 @@
 
 mod casts;
 mod checks;
+mod docs;
 
 mod golden;
 mod rows;

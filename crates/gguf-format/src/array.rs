@@ -1,7 +1,7 @@
 //! Arrays that stay undecoded until asked.
 
 use alloc::vec::Vec;
-use core::{fmt, iter::FusedIterator, marker::PhantomData};
+use core::{fmt, iter::FusedIterator, marker::PhantomData, mem};
 
 use crate::{FromWire, Str, Value, ValueType};
 
@@ -17,10 +17,10 @@ impl<'a> Array<'a> {
     /// Takes element type and count off the payload of an array value; the rest are the elements.
     /// `None` if the elements cannot be so many.
     pub(crate) fn decode(payload: &mut &'a [u8]) -> Option<Self> {
-        let element = ValueType::from_id(u32::take(payload)?)?;
+        let element = ValueType::from_id(u32::take(payload)?).filter(|e| *e != ValueType::Array)?;
         let len = usize::try_from(u64::take(payload)?).ok()?;
         let least = len.checked_mul(element.size().unwrap_or(8).into())?;
-        (least <= payload.len()).then_some(Self { element, len, bytes: payload })
+        (least <= payload.len()).then_some(Self { element, len, bytes: mem::take(payload) })
     }
 
     /// The wire type of the elements, which an empty array has too. Never [`ValueType::Array`].
@@ -80,7 +80,7 @@ impl<'a> Array<'a> {
         match self.element.size() {
             Some(size) => {
                 let at = index.checked_mul(usize::from(size))?;
-                Value::decode(self.element, self.bytes.get(at..)?)
+                Value::decode(self.element, &mut self.bytes.get(at..)?)
             }
             None => self.iter().nth(index),
         }
@@ -125,13 +125,7 @@ impl<'a> Iterator for Values<'a> {
 
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let value = Value::decode(self.element, self.rest)?;
-        let taken = match (&value, self.element.size()) {
-            (Value::String(s), _) => s.as_bytes().len().saturating_add(8),
-            (_, size) => usize::from(size.unwrap_or(0)),
-        };
-        self.rest = self.rest.get(taken..).unwrap_or_default();
-        Some(value)
+        Value::decode(self.element, &mut self.rest)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

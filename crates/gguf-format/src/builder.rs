@@ -11,7 +11,8 @@ use crate::{
     ALIGNMENT_KEY, DEFAULT_ALIGNMENT, ErrorKind, GgmlType, Gguf, KeyValue, Layout, MAX_GGML_NAME, MAX_NAME,
     Name, TensorInfo, ToValue, ValueType, WriteError,
     cursor::{Cursor, widen},
-    parse::{check_alignment, value},
+    entry::value,
+    parse::check_alignment,
     shape::{self, Geometry, MAX_DIMS},
     tensor::TensorRecord,
 };

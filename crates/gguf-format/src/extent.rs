@@ -123,8 +123,8 @@ impl Extent<'_> {
                 self.error(t, Self::offset_at(t), ErrorKind::Place { offset: t.offset, len })
             })?;
         }
-        let sizes = tensors.iter().map(|t| Ok((t, self.sized(t, q2)?.1)));
-        self.within(sizes)?;
+        // The sizes are known to be sizes by now.
+        self.within(tensors.iter().map(|t| (t, self.sized(t, q2).map_or(0, |(_, len)| len))))?;
         Ok(last)
     }
 
@@ -137,19 +137,18 @@ impl Extent<'_> {
         }
     }
 
-    /// Every tensor must end within the file.
+    /// Every tensor must end within the file. `sizes` are those of tensors that [`Self::end`] let in.
     pub(crate) fn within<'t>(
         &self,
-        sizes: impl Iterator<Item = Result<(&'t TensorRecord, u64), Error>>,
+        sizes: impl Iterator<Item = (&'t TensorRecord, u64)>,
     ) -> Result<(), Error> {
         let Some(file_len) = self.file_len else {
             return Ok(());
         };
         let mut cut: Option<(&TensorRecord, u64)> = None;
         let mut file_end = file_len;
-        for item in sizes {
-            let (t, len) = item?;
-            let end = self.data_offset.saturating_add(self.end(t, len)?);
+        for (t, len) in sizes {
+            let end = self.data_offset.saturating_add(t.offset).saturating_add(len);
             if len != 0 && end > file_len {
                 cut = cut.or(Some((t, len)));
                 file_end = file_end.max(end);

@@ -3,7 +3,11 @@
 use alloc::borrow::Cow;
 use core::fmt;
 
-use crate::{Error, Finding, Index, KeyValue, TensorInfo, Value, index::slice, parse};
+use crate::{
+    Error, Finding, Index, KeyValue, TensorInfo, Value,
+    index::{find, key_name, tensor_name},
+    parse,
+};
 
 /// Which bytes a parse has at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,9 +89,8 @@ impl<'a> Gguf<'a> {
     #[must_use]
     pub fn key_value(&self, key: &str) -> Option<KeyValue<'a>> {
         let Index { keys, keys_by_name, .. } = &*self.index;
-        let record = |i: &usize| keys.get(*i).map(|r| slice(self.bytes, r.key()));
-        let at = keys_by_name.binary_search_by(|i| record(i).cmp(&Some(key.as_bytes()))).ok()?;
-        Some(Index::key_value(self.bytes, keys.get(*keys_by_name.get(at)?)?))
+        let found = find(keys_by_name, key, |i| key_name(self.bytes, keys, i))?;
+        Some(Index::key_value(self.bytes, keys.get(found)?))
     }
 
     /// The value of `key`, found by binary search.
@@ -105,9 +108,8 @@ impl<'a> Gguf<'a> {
     #[must_use]
     pub fn tensor(&self, name: &str) -> Option<TensorInfo<'a>> {
         let Index { tensors, tensors_by_name, .. } = &*self.index;
-        let record = |i: &usize| tensors.get(*i).map(|r| slice(self.bytes, r.name()));
-        let at = tensors_by_name.binary_search_by(|i| record(i).cmp(&Some(name.as_bytes()))).ok()?;
-        Some(self.index.tensor_info(self.bytes, tensors.get(*tensors_by_name.get(at)?)?))
+        let found = find(tensors_by_name, name, |i| tensor_name(self.bytes, tensors, i))?;
+        Some(self.index.tensor_info(self.bytes, tensors.get(found)?))
     }
 
     /// The bytes of a tensor. `None` if they are not among the bytes at hand: after a parse of
@@ -122,7 +124,7 @@ impl<'a> Gguf<'a> {
         self.bytes.get(start..start.checked_add(len)?)
     }
 
-    /// What is odd about the file, in file order.
+    /// What is odd about the file.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         self.index.findings()

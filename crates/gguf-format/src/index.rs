@@ -96,6 +96,22 @@ impl Index {
     }
 }
 
+/// The name of key `i`.
+pub(crate) fn key_name<'a>(bytes: &'a [u8], keys: &[KeyRecord], i: usize) -> &'a [u8] {
+    keys.get(i).map_or(&[], |r| slice(bytes, r.key()))
+}
+
+/// The name of tensor `i`.
+pub(crate) fn tensor_name<'a>(bytes: &'a [u8], tensors: &[TensorRecord], i: usize) -> &'a [u8] {
+    tensors.get(i).map_or(&[], |r| slice(bytes, r.name()))
+}
+
+/// The position with the name `wanted`, where `order` lists positions by name.
+pub(crate) fn find<'a>(order: &[usize], wanted: &str, name: impl Fn(usize) -> &'a [u8]) -> Option<usize> {
+    let at = order.binary_search_by(|i| name(*i).cmp(wanted.as_bytes())).ok()?;
+    order.get(at).copied()
+}
+
 /// Positions in the order of their names, or the positions of two that have the same name, the
 /// earlier one first. `name` gives the bytes of position `i`.
 pub(crate) fn by_name<'a>(count: usize, name: impl Fn(usize) -> &'a [u8]) -> Result<Vec<usize>, [usize; 2]> {

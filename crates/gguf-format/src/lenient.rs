@@ -9,9 +9,6 @@ use crate::{
     tensor::TensorRecord,
 };
 
-/// A tensor's geometry and size, `None` for a type whose geometry is unknown.
-type Size = Option<(Geometry, u64)>;
-
 /// Places the tensors of a file that is not laid out as ggml demands; fills in geometry and size.
 /// Returns where the data ends, counted from its start; `None` if only the end of the file tells.
 pub(crate) fn resolve(
@@ -45,6 +42,7 @@ pub(crate) fn resolve(
     Ok((!open).then_some(placed.end))
 }
 
+/// Where the tensors of a file are by one reading of it.
 struct Placed {
     sizes: Vec<Sized>,
     /// Positions of the tensors that have bytes, by ascending offset.
@@ -52,26 +50,17 @@ struct Placed {
     end: u64,
 }
 
-#[derive(Clone, Copy)]
 struct Sized {
+    /// `None` for an unknown or removed type.
     geometry: Option<Geometry>,
     /// `None` if it cannot be told.
     len: Option<u64>,
 }
 
 fn place(file: &Extent<'_>, tensors: &[TensorRecord], q2: Q2) -> Result<Placed, Error> {
-    let known: Vec<Size> = tensors.iter().map(|t| size(file, t, q2)).collect::<Result<_, _>>()?;
-    let mut sizes: Vec<Sized> =
-        known.iter().map(|s| Sized { geometry: s.map(|(g, _)| g), len: s.map(|(_, len)| len) }).collect();
+    let mut sizes = tensors.iter().map(|t| sized(file, t, q2)).collect::<Result<Vec<_>, _>>()?;
     // Tensors without bytes overlap nothing and have no place in the order.
-    let mut order: Vec<(usize, &TensorRecord)> = Vec::new();
-    for (i, (t, s)) in tensors.iter().zip(&mut sizes).enumerate() {
-        if t.elements() == 0 {
-            s.len = Some(0);
-        } else {
-            order.push((i, t));
-        }
-    }
+    let mut order: Vec<_> = tensors.iter().enumerate().filter(|(_, t)| t.elements() != 0).collect();
     order.sort_by_key(|(_, t)| t.offset);
 
     let data_end = file.file_len.map(|len| len.saturating_sub(file.data_offset));
@@ -90,22 +79,21 @@ fn place(file: &Extent<'_>, tensors: &[TensorRecord], q2: Q2) -> Result<Placed, 
         before = Some((t, file.end(t, s.len.unwrap_or(0).max(1))?));
     }
     let mut end = 0;
-    let mut needs = Vec::new();
     for (t, s) in tensors.iter().zip(&sizes) {
-        let least = u64::from(t.elements() != 0);
-        let len = s.len.unwrap_or(0);
-        end = file.end(t, len)?.max(end);
-        needs.push((t, len.max(least)));
+        end = file.end(t, s.len.unwrap_or(0))?.max(end);
     }
-    // An unknown extent in a file of unknown length claims nothing of the end.
-    file.within(needs.into_iter().map(Ok))?;
+    let least = |t: &TensorRecord, s: &Sized| s.len.unwrap_or(0).max(u64::from(t.elements() != 0));
+    file.within(tensors.iter().zip(&sizes).map(|(t, s)| (t, least(t, s))))?;
     Ok(Placed { sizes, order: order.into_iter().map(|(i, _)| i).collect(), end })
 }
 
-fn size(file: &Extent<'_>, t: &TensorRecord, q2: Q2) -> Result<Size, Error> {
+fn sized(file: &Extent<'_>, t: &TensorRecord, q2: Q2) -> Result<Sized, Error> {
     match file.sized(t, q2) {
-        Err(e) if matches!(e.kind(), ErrorKind::Shape(ShapeError::Type(_))) => Ok(None),
-        sized => sized.map(Some),
+        Ok((geometry, len)) => Ok(Sized { geometry: Some(geometry), len: Some(len) }),
+        Err(e) if matches!(e.kind(), ErrorKind::Shape(ShapeError::Type(_))) => {
+            Ok(Sized { geometry: None, len: (t.elements() == 0).then_some(0) })
+        }
+        Err(e) => Err(e),
     }
 }
 

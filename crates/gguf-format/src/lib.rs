@@ -15,6 +15,7 @@ extern crate std;
 mod array;
 mod builder;
 mod cursor;
+mod entry;
 mod error;
 mod extent;
 mod finding;

@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Bounds, Error, ErrorKind, Finding, GgmlType, Index, Name, ParseOptions, Place, ValueType,
-    cursor::{Cursor, MAX_LEN, widen},
+    Bounds, Error, ErrorKind, Finding, Index, Name, ParseOptions, Place, ValueType,
+    cursor::{Cursor, widen},
+    entry,
     extent::{self, Extent},
-    index::{KeyRecord, by_name, slice},
-    shape::{self, MAX_DIMS, ShapeError},
+    index::{KeyRecord, by_name, find, key_name, tensor_name},
+    shape,
     sniff::Foreign,
     tensor::TensorRecord,
 };
@@ -45,17 +46,17 @@ pub(crate) fn parse(bytes: &[u8], options: &ParseOptions) -> Result<Index, Error
     let mut findings = Vec::new();
     let mut keys = Vec::new();
     for index in 0..fixed.keys {
-        keys.push(key(&mut cursor, index, &mut findings)?);
+        keys.push(entry::key(&mut cursor, index, &mut findings)?);
     }
-    let keys_by_name = by_name(keys.len(), |i| keys.get(i).map_or(&[], |r| slice(bytes, r.key())))
+    let keys_by_name = by_name(keys.len(), |i| key_name(bytes, &keys, i))
         .map_err(|pair| duplicate_key(bytes, &keys, pair))?;
     let alignment = alignment(bytes, &keys, &keys_by_name, &mut findings)?;
 
     let mut tensors = Vec::new();
     for index in 0..fixed.tensors {
-        tensors.push(tensor(&mut cursor, index, options.lenient, &mut findings)?);
+        tensors.push(entry::tensor(&mut cursor, index, options.lenient, &mut findings)?);
     }
-    let tensors_by_name = by_name(tensors.len(), |i| tensors.get(i).map_or(&[], |r| slice(bytes, r.name())))
+    let tensors_by_name = by_name(tensors.len(), |i| tensor_name(bytes, &tensors, i))
         .map_err(|pair| duplicate_tensor(bytes, &tensors, pair))?;
 
     let header_len = cursor.index();
@@ -114,52 +115,6 @@ fn count(what: &'static str, count: u64, at: u64, have: u64) -> Result<(), Error
     Ok(())
 }
 
-fn key(cursor: &mut Cursor<'_>, index: u64, findings: &mut Vec<Finding>) -> Result<KeyRecord, Error> {
-    let (start, at) = (cursor.index(), cursor.at());
-    let place = |e: Error| e.within(Place::Key(index));
-    let key = cursor.string("key", MAX_NAME).map_err(place)?;
-    if key.is_empty() {
-        return Err(place(Error::new(at, ErrorKind::EmptyKey)));
-    }
-    if str::from_utf8(key).is_err() {
-        return Err(place(Error::new(at, ErrorKind::NotUtf8(Name::new(key)))));
-    }
-    if !key.is_ascii() {
-        findings.push(Finding::KeyNotAscii(Name::new(key)));
-    }
-    let ty = value(cursor).map_err(|e| e.within(Place::Value(Name::new(key))))?;
-    Ok(KeyRecord { start, end: cursor.index(), key_len: short(key), ty })
-}
-
-/// The length of a name, which [`MAX_NAME`] bounds.
-fn short(name: &[u8]) -> u16 {
-    u16::try_from(name.len()).unwrap_or(u16::MAX)
-}
-
-/// Passes over a value and returns its wire type.
-pub(crate) fn value(cursor: &mut Cursor<'_>) -> Result<ValueType, Error> {
-    let at = cursor.at();
-    let id = cursor.u32("value type")?;
-    let ty = ValueType::from_id(id).ok_or_else(|| Error::new(at, ErrorKind::ValueType(id)))?;
-    let (element, len) = if ty == ValueType::Array { array(cursor)? } else { (ty, 1) };
-    match element.size() {
-        Some(size) => cursor.skip("value", len.saturating_mul(size.into()))?,
-        None => cursor.skip_strings(len)?,
-    }
-    Ok(ty)
-}
-
-/// Element type and length of an array.
-fn array(cursor: &mut Cursor<'_>) -> Result<(ValueType, u64), Error> {
-    let at = cursor.at();
-    let id = cursor.u32("array element type")?;
-    match ValueType::from_id(id) {
-        Some(ValueType::Array) => Err(Error::new(at, ErrorKind::NestedArray)),
-        Some(element) => Ok((element, cursor.length("array", MAX_LEN)?)),
-        None => Err(Error::new(at, ErrorKind::ElementType(id))),
-    }
-}
-
 /// The alignment as `general.alignment` has it, checked before anything is laid out by it.
 fn alignment(
     bytes: &[u8],
@@ -167,9 +122,8 @@ fn alignment(
     order: &[usize],
     findings: &mut Vec<Finding>,
 ) -> Result<u32, Error> {
-    let name = |i: &usize| keys.get(*i).map(|r| slice(bytes, r.key()));
-    let found = order.binary_search_by(|i| name(i).cmp(&Some(ALIGNMENT_KEY.as_bytes())));
-    let Some(record) = found.ok().and_then(|at| keys.get(*order.get(at)?)) else {
+    let found = find(order, ALIGNMENT_KEY, |i| key_name(bytes, keys, i));
+    let Some(record) = found.and_then(|i| keys.get(i)) else {
         return Ok(DEFAULT_ALIGNMENT);
     };
     let kv = Index::key_value(bytes, record);
@@ -198,79 +152,14 @@ pub(crate) fn check_alignment(ty: ValueType, payload: &[u8]) -> Result<u32, Erro
     }
 }
 
-fn tensor(
-    cursor: &mut Cursor<'_>,
-    index: u64,
-    lenient: bool,
-    findings: &mut Vec<Finding>,
-) -> Result<TensorRecord, Error> {
-    let at = cursor.at();
-    let place = |e: Error| e.within(Place::TensorName(index));
-    let name = cursor.string("tensor name", MAX_NAME).map_err(place)?;
-    if str::from_utf8(name).is_err() {
-        return Err(place(Error::new(at, ErrorKind::NotUtf8(Name::new(name)))));
-    }
-    if name.is_empty() {
-        // Nobody names a tensor so; it is what a reader out of step makes of a run of zeros.
-        if !lenient {
-            return Err(place(Error::new(at, ErrorKind::EmptyName)));
-        }
-        findings.push(Finding::EmptyTensorName(index));
-    }
-    if widen(name.len()) > MAX_GGML_NAME {
-        findings.push(Finding::LongTensorName { name: Name::new(name), len: widen(name.len()) });
-    }
-    let name_start = cursor.index().saturating_sub(name.len());
-    shaped(cursor, name_start, short(name), lenient).map_err(|e| e.within(Place::Tensor(Name::new(name))))
-}
-
-/// The part of a tensor info after the name.
-fn shaped(
-    cursor: &mut Cursor<'_>,
-    name_start: usize,
-    name_len: u16,
-    lenient: bool,
-) -> Result<TensorRecord, Error> {
-    let shape = |at, e: ShapeError| Error::new(at, ErrorKind::Shape(e));
-    let at = cursor.at();
-    let count = cursor.u32("number of dimensions")?;
-    let n_dims = u8::try_from(count)
-        .ok()
-        .filter(|n| usize::from(*n) <= MAX_DIMS)
-        .ok_or_else(|| shape(at, ShapeError::Dimensions(count)))?;
-    let at = cursor.at();
-    let mut dims = [1; MAX_DIMS];
-    for dim in dims.iter_mut().take(n_dims.into()) {
-        *dim = cursor.u64("dimension")?;
-    }
-    shape::elements(&dims).map_err(|e| shape(at, e))?;
-    let at = cursor.at();
-    let ty = GgmlType(cursor.u32("tensor type")?);
-    if !lenient {
-        shape::Geometry::of(ty).map_err(|e| shape(at, e))?;
-    }
-    let offset = cursor.u64("tensor offset")?;
-    Ok(TensorRecord {
-        name_start,
-        name_len,
-        n_dims,
-        dims,
-        ty,
-        block_len: 0,
-        block_bytes: 0,
-        offset,
-        byte_len: 0,
-    })
-}
-
 fn duplicate_key(bytes: &[u8], keys: &[KeyRecord], [first, second]: [usize; 2]) -> Error {
-    let (start, key) = keys.get(second).map_or((0, (0, 0)), |r| (r.start, r.key()));
-    let kind = ErrorKind::DuplicateKey { key: Name::new(slice(bytes, key)), first: widen(first) };
-    Error::new(widen(start), kind).within(Place::Key(widen(second)))
+    let at = keys.get(second).map_or(0, |r| r.start);
+    let kind = ErrorKind::DuplicateKey { key: Name::new(key_name(bytes, keys, second)), first: widen(first) };
+    Error::new(widen(at), kind).within(Place::Key(widen(second)))
 }
 
 fn duplicate_tensor(bytes: &[u8], tensors: &[TensorRecord], [first, second]: [usize; 2]) -> Error {
-    let name = tensors.get(second).map_or((0, 0), |r| r.name());
-    Error::new(widen(name.0), ErrorKind::DuplicateTensor { first: widen(first) })
-        .within(Place::Tensor(Name::new(slice(bytes, name))))
+    let at = tensors.get(second).map_or(0, |r| r.name_start);
+    Error::new(widen(at), ErrorKind::DuplicateTensor { first: widen(first) })
+        .within(Place::Tensor(Name::new(tensor_name(bytes, tensors, second))))
 }

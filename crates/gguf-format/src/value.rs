@@ -88,12 +88,12 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Decodes the bytes after a wire type; `None` if they are too few. Those of an array stay as they are.
-    pub(crate) fn decode(ty: ValueType, mut payload: &'a [u8]) -> Option<Self> {
-        fn read<'a, T: FromWire<'a>>(payload: &mut &'a [u8]) -> Option<Value<'a>> {
-            T::take(payload).map(T::into_value)
+    /// Takes a value off `rest`, the bytes after its wire type; `None` if they are too few. An array
+    /// takes all of them, undecoded.
+    pub(crate) fn decode(ty: ValueType, rest: &mut &'a [u8]) -> Option<Self> {
+        fn read<'a, T: FromWire<'a>>(rest: &mut &'a [u8]) -> Option<Value<'a>> {
+            T::take(rest).map(T::into_value)
         }
-        let rest = &mut payload;
         match ty {
             ValueType::U8 => read::<u8>(rest),
             ValueType::I8 => read::<i8>(rest),
@@ -162,6 +162,7 @@ impl<'a> Value<'a> {
         match *self {
             Self::F32(v) => Some(v.into()),
             Self::F64(v) => Some(v),
+            // No magnitude up to 2^53 is rounded.
             _ => self.as_i64().filter(|v| v.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS).map(|v| v as f64),
         }
     }
@@ -220,7 +221,7 @@ impl<'a> KeyValue<'a> {
     #[must_use]
     pub fn value(&self) -> Value<'a> {
         // Bytes that are no value are possible only for an index over bytes it was not made from.
-        Value::decode(self.ty, self.payload).unwrap_or(Value::String(Str::new(&[])))
+        Value::decode(self.ty, &mut { self.payload }).unwrap_or(Value::String(Str::new(&[])))
     }
 
     /// The whole entry verbatim: key length, key, value type, value.

@@ -9,6 +9,7 @@ mod format;
 pub mod formats;
 mod grid;
 mod half;
+mod iq;
 mod lanes;
 mod scan;
 mod search;

@@ -106,6 +106,47 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn lookup16(self, table: &[i8; 16], index: [u64; 2]) -> [u64; 2] {
         index.map(|word| u64::from_le_bytes(word.to_le_bytes().map(|i| table[usize::from(i & 15)] as u8)))
     }
+
+    /// `table[index[lane] & 7]` in each lane.
+    #[inline(always)]
+    fn pick8(self, table: [f32; 8], index: [u32; 8]) -> [f32; 8] {
+        index.map(|i| table[(i & 7) as usize])
+    }
+
+    /// [`Simd::pick8`] for a table whose upper half repeats the lower.
+    #[inline(always)]
+    fn pick4(self, table: [f32; 8], index: [u32; 8]) -> [f32; 8] {
+        index.map(|i| table[(i & 3) as usize])
+    }
+
+    /// In each lane where `x < least`, both replaced: `(x, code)` instead of `(least, codes)`.
+    #[inline(always)]
+    fn keep_less(
+        self,
+        x: [f32; 8],
+        code: [u32; 8],
+        least: [f32; 8],
+        codes: [u32; 8],
+    ) -> ([f32; 8], [u32; 8]) {
+        let less = |i: usize| x[i] < least[i];
+        (
+            std::array::from_fn(|i| if less(i) { x[i] } else { least[i] }),
+            std::array::from_fn(|i| if less(i) { code[i] } else { codes[i] }),
+        )
+    }
+
+    /// Bit `lane` says whether `x > y` there.
+    #[inline(always)]
+    fn greater(self, x: [f32; 8], y: [f32; 8]) -> u32 {
+        (0..8).fold(0, |mask, i| mask | u32::from(x[i] > y[i]) << i)
+    }
+
+    /// The first lane that holds the smallest number. None is NaN.
+    #[inline(always)]
+    fn first_least(self, x: [f32; 8]) -> usize {
+        let least = x.into_iter().fold(f32::INFINITY, |a, b| if b < a { b } else { a });
+        x.iter().position(|&x| x == least).unwrap_or(0)
+    }
 }
 
 /// Work that can run on any token. Implementations mark `run` `#[inline(always)]`, and every

@@ -80,6 +80,46 @@ macro_rules! ops {
             fn lookup16(_token, table: &[i8; 16], index: [u64; 2]) -> [u64; 2] {
                 must_cast(_mm_shuffle_epi8(must_cast(*table), must_cast(index)))
             }
+
+            #[inline]
+            fn pick8(_token, table: [f32; 8], index: [u32; 8]) -> [f32; 8] {
+                must_cast(_mm256_permutevar8x32_ps(must_cast(table), must_cast(index)))
+            }
+
+            #[inline]
+            fn pick4(_token, table: [f32; 8], index: [u32; 8]) -> [f32; 8] {
+                must_cast(_mm256_permutevar_ps(must_cast(table), must_cast(index)))
+            }
+
+            // Spelled out: the compiler narrows the mask to pick the codes, at several times the cost.
+            #[inline]
+            fn keep_less(
+                _token,
+                x: [f32; 8],
+                code: [u32; 8],
+                least: [f32; 8],
+                codes: [u32; 8]
+            ) -> ([f32; 8], [u32; 8]) {
+                let (x, least): (__m256, __m256) = (must_cast(x), must_cast(least));
+                let less = _mm256_cmp_ps::<_CMP_LT_OQ>(x, least);
+                let codes = _mm256_blendv_ps(must_cast(codes), must_cast(code), less);
+                (must_cast(_mm256_min_ps(x, least)), must_cast(codes))
+            }
+
+            #[inline]
+            fn greater(_token, x: [f32; 8], y: [f32; 8]) -> u32 {
+                _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(must_cast(x), must_cast(y))) as u32
+            }
+
+            #[inline]
+            fn first_least(_token, x: [f32; 8]) -> usize {
+                let x: __m256 = must_cast(x);
+                let least = _mm256_min_ps(x, _mm256_permute2f128_ps::<1>(x, x));
+                let least = _mm256_min_ps(least, _mm256_permute_ps::<0b01_00_11_10>(least));
+                let least = _mm256_min_ps(least, _mm256_permute_ps::<0b10_11_00_01>(least));
+                let equal = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(x, least));
+                equal.trailing_zeros() as usize & 7
+            }
         }
     };
 }

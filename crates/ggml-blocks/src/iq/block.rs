@@ -1,0 +1,131 @@
+//! What the encoders of IQ2 and IQ3 share around the scale search: importance to weights, signs, and
+//! the quantization of the sub-block scales.
+
+use super::steps::Sub;
+use crate::lanes::nearest_int;
+use crate::{Encode, EncodeError, F16, Rows};
+
+/// The weights of a super-block.
+pub(super) type Weights = [f32; 256];
+
+/// Encodes every super-block by `encode`, which gives `None` where the scale has no finite f16.
+#[inline(always)]
+pub(super) fn each_block<B: Encode>(
+    src: Rows<'_>,
+    out: &mut [B],
+    mut encode: impl FnMut(&Weights, Option<&Weights>) -> Option<B>,
+) -> Result<(), EncodeError> {
+    let blocks = src.values.as_chunks::<256>().0;
+    for (n, (x, out)) in blocks.iter().zip(out).enumerate() {
+        let importance = src.importance_of(n, 256).and_then(|w| w.first_chunk());
+        *out = encode(x, importance).ok_or(EncodeError::Unrepresentable {
+            name: B::TYPE.name().unwrap_or("block"),
+            index: n * 256,
+        })?;
+    }
+    Ok(())
+}
+
+/// The mean square, or `factor` times it.
+#[inline(always)]
+pub(super) fn sigma2(x: &Weights, factor: f32) -> f32 {
+    let mut sum = 0.0;
+    for &x in x {
+        sum += x * x;
+    }
+    factor * sum / 256.0
+}
+
+/// The `N` numbers of sub-block `ib`.
+#[inline(always)]
+pub(super) fn part<const N: usize>(x: &Weights, ib: usize) -> &[f32; N] {
+    &x.as_chunks::<N>().0[ib]
+}
+
+/// Importance scaled by the magnitude of the weights.
+#[inline(always)]
+pub(super) fn weigh<const N: usize>(x: &[f32; N], importance: &[f32; N], sigma2: f32) -> [f32; N] {
+    let mut w = [0.0; N];
+    for i in 0..N {
+        w[i] = importance[i] * (sigma2 + x[i] * x[i]).sqrt();
+    }
+    w
+}
+
+impl<const N: usize> Sub<N> {
+    /// Splits off the signs: bit `i` of the second result is the sign of weight `i`.
+    #[inline(always)]
+    pub(super) fn new(x: &[f32; N], w: [f32; N]) -> (Self, u32) {
+        let mut sub = Self { x: [0.0; N], w, root: [0.0; N] };
+        let mut signs = 0;
+        for i in 0..N {
+            sub.root[i] = w[i].sqrt();
+            // -0.0 keeps its sign here and counts as positive, as in ggml.
+            sub.x[i] = if x[i] >= 0.0 { x[i] } else { -x[i] };
+            signs |= u32::from(x[i] < 0.0) << i;
+        }
+        (sub, signs)
+    }
+
+    /// Makes the number of negative signs in every group of eight even, so that seven bits hold them:
+    /// flips the weight that matters least.
+    #[inline(always)]
+    pub(super) fn even_signs(&mut self, mut signs: u32) -> u32 {
+        for k in 0..N / 8 {
+            if (signs >> (8 * k) & 0xFF).count_ones().is_multiple_of(2) {
+                continue;
+            }
+            let (x, w) = (&mut self.x[8 * k..8 * k + 8], &self.w[8 * k..8 * k + 8]);
+            let mut least = w[0] * x[0] * x[0];
+            let mut at = 0;
+            for i in 1..8 {
+                let cost = w[i] * x[i] * x[i];
+                if cost < least {
+                    (least, at) = (cost, i);
+                }
+            }
+            x[at] = -x[at];
+            signs ^= 1 << (8 * k + at);
+        }
+        signs
+    }
+
+    /// The largest magnitude.
+    #[inline(always)]
+    pub(super) fn max(&self) -> f32 {
+        let mut max = self.x[0];
+        for &x in &self.x[1..] {
+            max = if max > x { max } else { x };
+        }
+        max
+    }
+}
+
+/// The larger of two, the second if either is NaN.
+#[inline(always)]
+pub(super) fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+/// The block scale times ggml's correction, if f16 can hold it.
+#[inline(always)]
+pub(super) fn block_scale(d: f32, correction: f32) -> Option<F16> {
+    let d = F16::from_f32(d * correction);
+    (d.to_bits() & 0x7C00 != 0x7C00).then_some(d)
+}
+
+/// The level of a sub-block scale: the scale is `d * (2 * level + 1)`, and `id` is `1 / d`.
+#[inline(always)]
+pub(super) fn scale_level(id: f32, scale: f32, top: i32) -> u8 {
+    nearest_int(0.5 * (id * scale - 1.0)).clamp(0, top) as u8
+}
+
+/// The levels of sixteen or eight scales, two per byte, the first in the low half.
+#[inline(always)]
+pub(super) fn nibbles<const N: usize, const BYTES: usize>(id: f32, scales: &[f32; N]) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    for (byte, [low, high]) in bytes.iter_mut().zip(scales.as_chunks().0) {
+        *byte = scale_level(id, *low, 15) | scale_level(id, *high, 15) << 4;
+    }
+    bytes
+}

@@ -15,7 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 pub use export::{Dtype, ExportArgs, OverflowArg};
 
 use crate::look::{dump, extract, info, kv, sample, selftest, tensors, verify};
-use crate::{Error, Outcome};
+use crate::{Error, Outcome, demo};
 
 /// Transcode GGUF models larger than memory, and look into them
 #[derive(Debug, Parser)]
@@ -64,6 +64,8 @@ pub enum Command {
     Gen(sample::GenArgs),
     /// Write, parse and compare on this machine
     Selftest(selftest::SelftestArgs),
+    /// Make a small model, transcode it to `Q4_K` and verify it
+    Demo(demo::DemoArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page (roff)
@@ -121,6 +123,7 @@ fn dispatch(cli: &Cli, out: &mut dyn Write) -> Result<Outcome, Error> {
         Some(Command::Extract(a)) => extract::run(a, out),
         Some(Command::Gen(a)) => sample::run(a, out),
         Some(Command::Selftest(a)) => selftest::run(a, out),
+        Some(Command::Demo(a)) => demo::run(a, out),
         Some(Command::Completions(a)) => {
             // The generators panic on a closed pipe, so they write to memory.
             let mut text = Vec::new();
@@ -129,10 +132,24 @@ fn dispatch(cli: &Cli, out: &mut dyn Write) -> Result<Outcome, Error> {
             Ok(Outcome::Ok)
         }
         Some(Command::Man) => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-            out.write_all(&text)?;
+            out.write_all(&manual()?)?;
             Ok(Outcome::Ok)
         }
     }
+}
+
+/// The manual: one page, the commands' own flags after the general ones.
+fn manual() -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut root = Cli::command();
+    root.build();
+    clap_mangen::Man::new(root.clone()).render(&mut text)?;
+    for command in root.get_subcommands().filter(|c| c.get_name() != "help") {
+        writeln!(text, ".SH {}", command.get_name().to_uppercase())?;
+        let page = clap_mangen::Man::new(command.clone());
+        page.render_description_section(&mut text)?;
+        page.render_synopsis_section(&mut text)?;
+        page.render_options_section(&mut text)?;
+    }
+    Ok(text)
 }

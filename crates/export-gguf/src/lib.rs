@@ -4,6 +4,7 @@
 pub mod atomic;
 mod cancel;
 pub mod cli;
+pub mod demo;
 pub mod emit;
 mod error;
 pub mod imatrix;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -20,8 +21,8 @@ pub struct Progress {
 enum Shown {
     Nothing,
     Bar(ProgressBar),
-    /// A line at every tenth.
-    Lines,
+    /// A line at every tenth, but not for work that is over in a moment.
+    Lines(Instant),
 }
 
 impl Progress {
@@ -42,7 +43,7 @@ impl Progress {
             bar.set_style(ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar()));
             Shown::Bar(bar)
         } else {
-            Shown::Lines
+            Shown::Lines(Instant::now())
         };
         Self { total, done: AtomicU64::new(0), shown }
     }
@@ -61,10 +62,10 @@ impl Observer for Progress {
         match &self.shown {
             Shown::Nothing => {}
             Shown::Bar(bar) => bar.inc(bytes),
-            Shown::Lines => {
+            Shown::Lines(started) => {
                 let tenth = |n: u64| u128::from(n) * 10 / u128::from(self.total.max(1));
                 let (was, is) = (tenth(before), tenth(before + bytes));
-                if was != is {
+                if was != is && started.elapsed() > Duration::from_secs(2) {
                     let (done, total) = (human_bytes(before + bytes), human_bytes(self.total));
                     // Nobody listening is no reason to stop.
                     let _ = writeln!(std::io::stderr(), "{:3}% {done} of {total}", is * 10);

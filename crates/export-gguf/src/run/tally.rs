@@ -24,6 +24,14 @@ impl Tally {
         self.power += other.power;
     }
 
+    /// Adds the difference between values and what was stored of them.
+    pub(crate) fn compare(&mut self, values: &[f32], stored: &[f32]) {
+        for (a, b) in values.iter().zip(stored) {
+            self.error += f64::from(a - b).powi(2);
+            self.power += f64::from(*a).powi(2);
+        }
+    }
+
     /// The relative root mean square error, `None` where it was not measured or all is zero.
     #[must_use]
     pub fn relative_error(&self) -> Option<f64> {

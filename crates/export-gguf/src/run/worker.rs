@@ -137,10 +137,7 @@ fn encode(
             format
                 .decode_rows(out, len, stored)
                 .map_err(|e| Error::tensor(&step.name, format!("cannot read back {}: {e}", step.to)))?;
-            for (a, b) in values.iter().zip(&*stored) {
-                tally.error += f64::from(a - b).powi(2);
-                tally.power += f64::from(*a).powi(2);
-            }
+            tally.compare(values, stored);
         }
         start += len as u64;
     }

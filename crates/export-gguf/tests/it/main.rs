@@ -1,5 +1,12 @@
 //! Integration tests.
 
+mod copy;
+mod demo;
 mod docs;
 mod mix_dry_runs;
 mod mixes;
+mod output;
+mod split;
+mod support;
+mod text;
+mod transcode;

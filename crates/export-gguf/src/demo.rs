@@ -1,0 +1,208 @@
+//! `demo`: makes a model out of nothing, transcodes it, and checks the result.
+
+mod gauss;
+mod model;
+mod vocabulary;
+
+use std::io::{IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use gguf_format::GgmlType;
+use rayon::prelude::*;
+
+use crate::emit::{OutputFile, lay_out};
+use crate::plan::{self, Plan, Request, human_bytes};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::run::{self, Options, Tally};
+use crate::source::{GgufSource, Source};
+use crate::{Cancel, Error, Outcome};
+
+pub use model::{Shape, SyntheticModel};
+
+/// The arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// The folder to keep the two models in; without one they are removed at the end
+    ///
+    /// Example: `export-gguf demo models`
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// How many weights
+    ///
+    /// Example: `export-gguf demo --size 672M models`
+    #[arg(long, value_name = "SIZE", default_value = "23M")]
+    pub size: Size,
+
+    /// Make the F16 model and stop
+    ///
+    /// Example: `export-gguf demo --size 672M --only-model models`
+    #[arg(long, requires = "dir")]
+    pub only_model: bool,
+
+    /// Replace models of an earlier demo
+    ///
+    /// Example: `export-gguf demo models --force`
+    #[arg(long)]
+    pub force: bool,
+
+    /// Worker threads [default: all cores]
+    ///
+    /// Example: `export-gguf demo --threads 2`
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// The sizes a demo comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Size {
+    /// 23 million weights, 46 MB as F16
+    #[value(name = "23M")]
+    Small,
+    /// 672 million weights, 1.3 GB as F16: the model of the benchmarks
+    #[value(name = "672M")]
+    Benchmark,
+}
+
+impl Size {
+    fn shape(self) -> Shape {
+        match self {
+            Self::Small => {
+                Shape { blocks: 6, hidden: 512, ffn: 1536, heads: 8, kv_heads: 4, vocabulary: 4096 }
+            }
+            Self::Benchmark => {
+                Shape { blocks: 12, hidden: 2048, ffn: 5632, heads: 32, kv_heads: 8, vocabulary: 32_000 }
+            }
+        }
+    }
+}
+
+/// What the steps of a demo have in common.
+struct Demo<'a> {
+    options: Options,
+    cancel: Cancel,
+    out: &'a mut dyn Write,
+}
+
+/// Runs the command, writing to `out`.
+///
+/// # Errors
+/// When the folder cannot be written, or the result is not what it must be.
+pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
+    let cancel = Cancel::on_signals()?;
+    let temporary;
+    let dir: &Path = match &args.dir {
+        Some(dir) => {
+            std::fs::create_dir_all(dir).map_err(Error::io("make folder", dir))?;
+            dir
+        }
+        None => {
+            temporary = tempfile::Builder::new()
+                .prefix("export-gguf-demo-")
+                .tempdir()
+                .map_err(Error::io("make a folder in", std::env::temp_dir()))?;
+            temporary.path()
+        }
+    };
+    let defaults = Options::default();
+    let options =
+        Options { threads: args.threads.unwrap_or(defaults.threads), force: args.force, ..defaults };
+    let mut demo = Demo { options, cancel, out };
+    let (f16, q4_k) = (dir.join("demo-f16.gguf"), dir.join("demo-q4_k.gguf"));
+    let model = SyntheticModel::new(args.size.shape());
+    writeln!(demo.out, "making a llama-shaped model of {:.1} million weights", model.weights() as f64 / 1e6)?;
+    demo.write(&model, model.plan(), &f16)?;
+    if args.only_model {
+        return Ok(Outcome::Ok);
+    }
+    let source = GgufSource::open(&f16, false)?;
+    writeln!(demo.out, "transcoding it to Q4_K")?;
+    let plan = plan::plan(source.tensors(), Request { dtype: Some(GgmlType::Q4_K), ..Request::default() })?;
+    demo.write(&source, plan, &q4_k)?;
+    writeln!(demo.out, "verifying: every block decoded and compared with its source")?;
+    demo.verify(&source, &q4_k)?;
+    if args.dir.is_none() {
+        writeln!(demo.out, "the models are removed again; `demo DIR` keeps them")?;
+    }
+    Ok(Outcome::Ok)
+}
+
+impl Demo<'_> {
+    /// Writes one model and says how it went.
+    fn write(&mut self, source: &dyn Source, plan: Plan, path: &Path) -> Result<(), Error> {
+        self.out.flush()?;
+        let started = Instant::now();
+        let files: Vec<OutputFile> = lay_out(&plan, source, path, None)?;
+        let progress = Progress::new(plan.bytes().0, std::io::stderr().is_terminal());
+        let done = run::run(&plan, &files, source, self.options, &progress, &self.cancel);
+        progress.finish();
+        let tallies = done?;
+        Report::new(&plan, &files, &tallies, started.elapsed()).write_text(false, self.out)?;
+        Ok(())
+    }
+
+    /// Reads the result back and compares all values with the source's.
+    fn verify(&mut self, source: &GgufSource, path: &Path) -> Result<(), Error> {
+        self.out.flush()?;
+        let started = Instant::now();
+        let result = GgufSource::open(path, false)?;
+        let tallies = (0..source.tensors().len())
+            .into_par_iter()
+            .map(|i| compare(source, &result, i, &self.cancel))
+            .collect::<Result<Vec<Tally>, Error>>()?;
+        let mut all = Tally::default();
+        tallies.iter().for_each(|t| all.add(t));
+        let worst = tallies.iter().zip(source.tensors()).max_by(|(a, _), (b, _)| {
+            a.relative_error().unwrap_or(0.0).total_cmp(&b.relative_error().unwrap_or(0.0))
+        });
+        if let Some((tally, tensor)) = worst {
+            writeln!(
+                self.out,
+                "{} tensors as planned, relative error {:.4}, at most {:.4} ({}), {:.2} s",
+                tallies.len(),
+                all.relative_error().unwrap_or(0.0),
+                tally.relative_error().unwrap_or(0.0),
+                tensor.name,
+                started.elapsed().as_secs_f64()
+            )?;
+        }
+        writeln!(self.out, "{} -> {}", human_bytes(length(source)), human_bytes(length(&result)))?;
+        Ok(())
+    }
+}
+
+fn length(source: &GgufSource) -> u64 {
+    source.tensors().iter().map(|t| t.bytes).sum()
+}
+
+/// The difference between one tensor's values in two models; more than a quantization error is a fault.
+fn compare(a: &GgufSource, b: &GgufSource, index: usize, cancel: &Cancel) -> Result<Tally, Error> {
+    /// `Q4_K` on normally distributed weights stays well below this.
+    const LARGEST: f64 = 0.1;
+    const PIECE: u64 = 64 * 1024;
+    let (x, y) = (&a.tensors()[index], &b.tensors()[index]);
+    if (&x.name, &x.dims) != (&y.name, &y.dims) {
+        return Err(Error::tensor(&y.name, format!("stands where {} should", x.name)));
+    }
+    let mut tally = Tally::default();
+    let (mut left, mut right) = (vec![0.0; PIECE as usize], vec![0.0; PIECE as usize]);
+    let mut start = 0;
+    while start < x.elements() {
+        cancel.check()?;
+        let len = PIECE.min(x.elements() - start) as usize;
+        a.values(index, start, &mut left[..len])?;
+        b.values(index, start, &mut right[..len])?;
+        tally.compare(&left[..len], &right[..len]);
+        start += len as u64;
+    }
+    a.release(index, 0..x.bytes);
+    b.release(index, 0..y.bytes);
+    match tally.relative_error() {
+        Some(e) if e > LARGEST => Err(Error::tensor(&x.name, format!("relative error {e:.4} is too large"))),
+        _ => Ok(tally),
+    }
+}

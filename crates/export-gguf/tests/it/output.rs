@@ -91,6 +91,8 @@ fn long_run(place: &Place) -> std::process::Child {
         assert!(started.elapsed() < Duration::from_secs(60), "no temporary appeared");
         std::thread::sleep(Duration::from_millis(1));
     }
+    // Whatever the test does next finds it in the middle of its work.
+    kill(&child, "-STOP");
     child
 }
 
@@ -107,6 +109,7 @@ fn a_signal_leaves_the_target_as_it_was() {
         let place = Place::new();
         let mut child = long_run(&place);
         kill(&child, signal);
+        kill(&child, "-CONT");
         assert_eq!(child.wait().unwrap().code(), Some(code));
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -143,6 +146,7 @@ fn a_running_export_is_not_disturbed_by_another() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(place.names().contains(&temporary));
     kill(&child, "-TERM");
+    kill(&child, "-CONT");
     child.wait().unwrap();
     assert_eq!(place.names(), ["in.gguf", "other.gguf", "out.gguf"]);
 }

@@ -14,7 +14,7 @@ fn a_set_and_back_is_the_file() {
     for (split, parts) in [
         (["--split-max-tensors", "3"], 3),
         (["--split-max-tensors", "1"], 7),
-        (["--split-max-size", "25K"], 2),
+        (["--split-max-size", "25K"], 3),
         (["--split-max-size", "1G"], 1),
     ] {
         let ran = place.run(&[&OUT[..], &split, &["--force"]].concat());

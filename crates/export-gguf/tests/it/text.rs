@@ -82,7 +82,9 @@ fn completions_and_manual_know_the_flags() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let out = place.run(&["completions", shell]).out;
-        assert!(out.contains("experts-dtype") && out.contains("q8_0"), "{shell}");
+        assert!(out.contains("experts-dtype"), "{shell}");
+        // These shells also complete values.
+        assert!(out.contains("q8_0") || !["bash", "zsh", "fish"].contains(&shell), "{shell}");
     }
     let man = place.run(&["man"]).out;
     assert!(man.contains("experts\\-dtype") && man.contains("only\\-model"), "{man}");

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let model = SyntheticModel::new(shape);
             let plan = model.plan();
             let files = emit::lay_out(&plan, &model, &path, None)?;
-            run::run(&plan, &files, &model, run::Options::default(), &(), &Cancel::default())?;
+            run::run(&plan, &files, &model, None, run::Options::default(), &(), &Cancel::default())?;
             path
         }
     };

@@ -19,7 +19,7 @@ const BOUND: u64 = 128 << 20;
 
 fn write(plan: &Plan, source: &dyn Source, path: &Path) -> Result<u64, Box<dyn Error>> {
     let files = emit::lay_out(plan, source, path, None)?;
-    run::run(plan, &files, source, run::Options::default(), &(), &Cancel::default())?;
+    run::run(plan, &files, source, None, run::Options::default(), &(), &Cancel::default())?;
     Ok(path.metadata()?.len())
 }
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let source = GgufSource::open(&input, false)?;
     let request = Request { dtype: Some(GgmlType::Q8_0), ..Request::default() };
-    let plan = plan::plan(source.tensors(), request)?;
+    let plan = plan::plan(source.tensors(), request, None)?;
     let after = write(&plan, &source, &dir.path().join("q8_0.gguf"))?;
 
     println!("{} -> {}", human_bytes(before), human_bytes(after));

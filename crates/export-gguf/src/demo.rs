@@ -121,7 +121,7 @@ pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     }
     let source = GgufSource::open(&f16, false)?;
     writeln!(demo.out, "transcoding it to Q4_K")?;
-    let plan = plan::plan(source.tensors(), Request { dtype: Some(GgmlType::Q4_K), ..Request::default() })?;
+    let plan = plan::plan(source.tensors(), Request { dtype: Some(GgmlType::Q4_K), ..Request::default() }, None)?;
     demo.write(&source, plan, &q4_k)?;
     writeln!(demo.out, "verifying: every block decoded and compared with its source")?;
     demo.verify(&source, &q4_k)?;
@@ -138,7 +138,7 @@ impl Demo<'_> {
         let started = Instant::now();
         let files: Vec<OutputFile> = lay_out(&plan, source, path, None)?;
         let progress = Progress::new(plan.bytes().0, std::io::stderr().is_terminal());
-        let done = run::run(&plan, &files, source, self.options, &progress, &self.cancel);
+        let done = run::run(&plan, &files, source, None, self.options, &progress, &self.cancel);
         progress.finish();
         let tallies = done?;
         Report::new(&plan, &files, &tallies, started.elapsed()).write_text(false, self.out)?;

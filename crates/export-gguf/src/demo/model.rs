@@ -8,7 +8,7 @@ use gguf_format::{Builder, GgmlType, WriteError};
 use super::gauss;
 use super::vocabulary::Vocabulary;
 use crate::Error;
-use crate::plan::{Plan, Step, Why};
+use crate::plan::{Plan, Step, Weighting, Why};
 use crate::source::{Source, Tensor};
 
 /// The dimensions of a llama model.
@@ -92,6 +92,7 @@ impl SyntheticModel {
                 bytes_before: t.bytes,
                 bytes_after: if to == t.ty { t.bytes } else { t.bytes / 2 },
                 why,
+                weighting: Weighting::None,
             }
         };
         // LLAMA_FTYPE_MOSTLY_F16 stands in the metadata already.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use gguf_format::{Builder, GgmlType, Gguf};
+use gguf_format::{Builder, GgmlType, Gguf, Importance};
 
 /// A tensor to be written: name, dimensions, type, bytes.
 pub(crate) type Data<'a> = (&'a str, &'a [u64], GgmlType, Vec<u8>);
@@ -164,9 +164,12 @@ pub(crate) fn values(file: &[u8], name: &str) -> Vec<f32> {
     out
 }
 
-/// The names of all types that can be transcoded to.
+/// The names of all types that can be transcoded to without an importance matrix.
 pub(crate) fn targets() -> Vec<String> {
-    export_gguf::plan::targets().map(|t| t.to_string()).collect()
+    export_gguf::plan::targets()
+        .filter(|t| t.info().is_some_and(|i| i.importance != Importance::Required))
+        .map(|t| t.to_string())
+        .collect()
 }
 
 /// A folder as an argument.

@@ -62,7 +62,6 @@ fn senseless_command_lines_exit_with_2() {
         &[][..],
         &["--from-gguf", "a"],
         &["--from-gguf", "a", "--out", "b", "--dtype", "q9_z"],
-        &["--from-gguf", "a", "--out", "b", "--dtype", "iq1_s"],
         &["--from-gguf", "a", "--out", "b", "--dtype", "q4_2"],
         &["--from-gguf", "a", "--out", "b", "--dtype", "q8_k"],
         &["--from-gguf", "a", "--out", "b", "--split-max-size", "4X"],

@@ -42,14 +42,14 @@ fn threads_and_chunks_do_not_change_a_byte() {
     for target in targets() {
         let source = source::GgufSource::open(&path, false).unwrap();
         let request = plan::Request { dtype: GgmlType::from_name(&target), experts: plan::Experts::Follow };
-        let plan = plan::plan(source::Source::tensors(&source), request).unwrap();
+        let plan = plan::plan(source::Source::tensors(&source), request, None).unwrap();
         let mut seen: Option<Vec<u8>> = None;
         for (threads, chunk) in [(1, 1 << 20), (1, 256), (2, 512), (5, 1024)] {
             let name = format!("{target}-{threads}-{chunk}.gguf");
             let files = emit::lay_out(&plan, &source, &place.path(&name), None).unwrap();
             let options =
                 run::Options { threads: threads.try_into().unwrap(), chunk, ..run::Options::default() };
-            run::run(&plan, &files, &source, options, &(), &Cancel::default()).unwrap();
+            run::run(&plan, &files, &source, None, options, &(), &Cancel::default()).unwrap();
             let bytes = place.read(&name);
             assert!(seen.get_or_insert(bytes.clone()) == &bytes, "{name}");
         }
@@ -199,4 +199,12 @@ fn a_row_longer_than_any_chunk_is_cut_within() {
     let values: Vec<f32> = weights(n as usize).map(|v| half::f16::from_f32(v).to_f32()).collect();
     Format::of(GgmlType::Q8_0).unwrap().encode_rows(&values, n as usize, None, &mut expect).unwrap();
     assert!(data(&out, W) == expect);
+}
+
+#[test]
+fn a_type_that_needs_importance_says_so() {
+    let place = Place::new();
+    let input = one(&[256, 2], GgmlType::F16, f16s(weights(512)));
+    let error = place.refuse(&input, &["--dtype", "iq2_xxs"]);
+    assert!(error.contains("IQ2_XXS needs an importance matrix"), "{error}");
 }

@@ -12,6 +12,7 @@ mod ci;
 mod codegen;
 mod fetch;
 mod golden;
+mod interop;
 mod oracle;
 mod tidy;
 mod util;
@@ -26,6 +27,7 @@ const TASKS: &[Task] = &[
     ("ci", ci::run, "all that continuous integration runs, each step timed"),
     ("codegen", codegen::run, "codebooks and docs/blocks.md; --check compares"),
     ("golden", golden::run, "makes golden/ from ggml; --check, --against VERSION"),
+    ("interop", interop::run, "our files in other tools, and their bytes against ours"),
     ("tidy", tidy::run, "file lengths, unsafe counts, dependency edges, lints, wording"),
 ];
 

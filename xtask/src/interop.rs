@@ -1,0 +1,188 @@
+//! `cargo xtask interop`: what we write, against other people's tools. A real model goes through
+//! the release binary to every type that can be encoded; three readers open the results, llama.cpp
+//! runs them, and its own quantizer must have written the same bytes. See `docs/interop.md`.
+
+mod setup;
+
+use crate::util::{Outcome, capture, cargo, root, run as run_command};
+use ggml_blocks::{FORMATS, Format};
+use gguf_format::{GgmlType, Kind};
+use serde_json::Value;
+use setup::Tools;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// At least this many tensors of a type must have been equal.
+const EQUAL_AT_LEAST: u64 = 20;
+
+/// Types that a reader of the pinned version does not know: the file is refused, as it should be.
+const UNKNOWN_TO_PYPI: &[GgmlType] = &[GgmlType::Q2_0];
+
+/// The smallest cosine to the F16 model's embedding that is right for a number of bits. Rows of 384
+/// keep F16 where a block has 256 weights, which helps the small ones.
+const COSINES: &[(f64, f64)] =
+    &[(8.0, 0.999), (6.0, 0.998), (5.0, 0.99), (4.0, 0.95), (3.0, 0.9), (0.0, 0.3)];
+
+/// What one type's check found.
+struct Row {
+    format: &'static Format,
+    bits: f64,
+    found: Value,
+    cosine: Option<f64>,
+    faults: Vec<String>,
+}
+
+/// Sets up, transcodes, compares, prints the table.
+pub(crate) fn run(args: &[String]) -> Outcome {
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {}
+        _ => return Err("usage: interop".to_owned()),
+    }
+    let start = Instant::now();
+    let tools = Tools::get()?;
+    let models = tools.models()?;
+    run_command(cargo().args(["build", "--release", "--package", "export-gguf"]))?;
+    println!("set up in {:.0} s", start.elapsed().as_secs_f64());
+
+    let mut rows = Vec::new();
+    for format in encodable() {
+        let begun = Instant::now();
+        let row = check(&tools, &models, format)?;
+        println!("{:<8} {:>6.1} s", format.name(), begun.elapsed().as_secs_f64());
+        rows.push(row);
+    }
+    embed(&tools, &models, &mut rows)?;
+    read(&tools, &models, &mut rows)?;
+    print(&rows);
+    println!("{:.0} s in all", start.elapsed().as_secs_f64());
+    let faults: Vec<&String> = rows.iter().flat_map(|r| &r.faults).collect();
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    if faults.is_empty() { Ok(()) } else { Err(format!("{} faults", faults.len())) }
+}
+
+/// What export-gguf can write: floats and every block format with an encoder.
+fn encodable() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|f| f.can_encode() && matches!(f.info().kind, Kind::Float | Kind::Block))
+}
+
+fn lower(format: &Format) -> String {
+    format.name().to_lowercase()
+}
+
+fn model(models: &Path, name: &str, format: &Format) -> PathBuf {
+    models.join(format!("{name}-{}.gguf", lower(format)))
+}
+
+/// Transcodes both models to one type and has the bytes compared.
+fn check(tools: &Tools, models: &Path, format: &'static Format) -> Outcome<Row> {
+    for name in ["minilm", "recut"] {
+        let source = models.join(format!("{name}-f16.gguf"));
+        let target = model(models, name, format);
+        if target == source {
+            continue;
+        }
+        let mut export = Command::new(root().join("target/release/export-gguf"));
+        export.arg("--from-gguf").arg(source).arg("--out").arg(target);
+        export.args(["--dtype", &lower(format), "--force", "--quiet", "--threads", "2"]);
+        if format.importance() == gguf_format::Importance::Required {
+            export.arg("--imatrix").arg(models.join(format!("{name}.imatrix.gguf")));
+        }
+        run_command(&mut export)?;
+    }
+    let text = capture(tools.python("check.py").arg(tools.libraries()).arg(models).arg(lower(format)))?;
+    let found: Value = serde_json::from_str(&text).map_err(|e| format!("check.py: {e}"))?;
+    let list = found["faults"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut faults: Vec<String> = list.map(|f| format!("{}: {f}", format.name())).collect();
+    let equal = found["equal"].as_u64().unwrap_or_default();
+    if equal < EQUAL_AT_LEAST {
+        faults.push(format!("{}: only {equal} tensors equal, {EQUAL_AT_LEAST} wanted", format.name()));
+    }
+    let bits = 8.0 * format.block_bytes() as f64 / format.block_len() as f64;
+    Ok(Row { format, bits, found, cosine: None, faults })
+}
+
+/// Runs every result in llama.cpp and compares its embeddings with those of the F16 model.
+fn embed(tools: &Tools, models: &Path, rows: &mut [Row]) -> Outcome {
+    let reference = models.join("minilm-f16.gguf");
+    let files = rows.iter().map(|r| model(models, "minilm", r.format));
+    let text = capture(tools.node("embed.mjs").arg(&reference).args(files))?;
+    let mut vectors: Vec<Vec<Vec<f64>>> = Vec::new();
+    for line in text.lines().filter(|l| l.starts_with('[')) {
+        vectors.push(serde_json::from_str(line).map_err(|e| format!("embed.mjs: {e}"))?);
+    }
+    if vectors.len() != rows.len() + 1 {
+        return Err(format!("llama.cpp ran {} of {} models", vectors.len(), rows.len() + 1));
+    }
+    for (row, found) in rows.iter_mut().zip(&vectors[1..]) {
+        let worst = vectors[0].iter().zip(found).map(|(a, b)| cosine(a, b)).fold(f64::INFINITY, f64::min);
+        let (_, limit) = COSINES.iter().find(|(bits, _)| row.bits >= *bits).copied().unwrap_or((0.0, 0.0));
+        if worst.is_nan() || worst < limit {
+            row.faults.push(format!("{}: cosine {worst:.4}, {limit} wanted", row.format.name()));
+        }
+        row.cosine = Some(worst);
+    }
+    Ok(())
+}
+
+fn cosine(a: &[f64], b: &[f64]) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+/// Has the two other readers open every result; they must see what our own parser sees.
+fn read(tools: &Tools, models: &Path, rows: &mut [Row]) -> Outcome {
+    let files: Vec<PathBuf> = rows.iter().map(|r| model(models, "minilm", r.format)).collect();
+    let pypi = capture(tools.python("read.py").args(&files))?;
+    let npm = capture(tools.node("read.mjs").args(&files))?;
+    for (reader, text) in [("gguf (PyPI)", pypi), ("@huggingface/gguf", npm)] {
+        let seen: Value = serde_json::from_str(&text).map_err(|e| format!("{reader}: {e}"))?;
+        for (row, file) in rows.iter_mut().zip(&files) {
+            let theirs = &seen[file.to_string_lossy().as_ref()];
+            let unknown = reader.contains("PyPI") && UNKNOWN_TO_PYPI.contains(&row.format.info().id);
+            let fault = match (theirs["error"].as_str(), unknown) {
+                (Some(_), true) => None,
+                (Some(error), false) => Some(error.to_owned()),
+                (None, true) => Some("knows the type by now: correct the list".to_owned()),
+                (None, false) => {
+                    let same = theirs["tensors"] == ours(file)? && theirs["architecture"] == "bert";
+                    (!same).then(|| "sees other tensors than we do".to_owned())
+                }
+            };
+            row.faults.extend(fault.map(|f| format!("{}: {reader}: {f}", row.format.name())));
+        }
+    }
+    Ok(())
+}
+
+/// Our own view of a file, in the shape of the other readers' reports.
+fn ours(path: &Path) -> Outcome<Value> {
+    let file = gguf_mmap::GgufFile::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let tensors = file.gguf().tensors().map(|t| (t.name().to_owned(), serde_json::json!([t.ty().0, t.dims()])));
+    Ok(Value::Object(tensors.collect()))
+}
+
+fn print(rows: &[Row]) {
+    println!(
+        "\n{:<8} {:>6} {:>7} {:>12} {:>8}  differences on the list",
+        "type", "bits", "equal", "weights", "cosine"
+    );
+    for row in rows {
+        let list = row.found["differences"].as_object().into_iter().flatten();
+        let list: BTreeMap<&str, u64> =
+            list.map(|(why, n)| (why.as_str(), n.as_u64().unwrap_or_default())).collect();
+        let list: Vec<String> = list.iter().map(|(why, n)| format!("{n}: {why}")).collect();
+        println!(
+            "{:<8} {:>6.3} {:>7} {:>12} {:>8.5}  {}",
+            row.format.name(),
+            row.bits,
+            row.found["equal"],
+            row.found["weights"],
+            row.cosine.unwrap_or(f64::NAN),
+            list.join("; ")
+        );
+    }
+}

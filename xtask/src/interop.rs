@@ -8,7 +8,7 @@ use crate::util::{Outcome, capture, cargo, root, run as run_command};
 use ggml_blocks::{FORMATS, Format};
 use gguf_format::{GgmlType, Kind};
 use serde_json::Value;
-use setup::Tools;
+pub(crate) use setup::Tools;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -161,7 +161,8 @@ fn read(tools: &Tools, models: &Path, rows: &mut [Row]) -> Outcome {
 /// Our own view of a file, in the shape of the other readers' reports.
 fn ours(path: &Path) -> Outcome<Value> {
     let file = gguf_mmap::GgufFile::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let tensors = file.gguf().tensors().map(|t| (t.name().to_owned(), serde_json::json!([t.ty().0, t.dims()])));
+    let gguf = file.gguf();
+    let tensors = gguf.tensors().map(|t| (t.name().to_owned(), serde_json::json!([t.ty().0, t.dims()])));
     Ok(Value::Object(tensors.collect()))
 }
 

@@ -8,12 +8,14 @@
 
 use std::process::ExitCode;
 
+mod bench;
 mod ci;
 mod codegen;
 mod fetch;
 mod golden;
 mod interop;
 mod oracle;
+mod package;
 mod tidy;
 mod util;
 
@@ -24,10 +26,12 @@ type Task = (&'static str, fn(&[String]) -> Outcome, &'static str);
 
 /// Every task. A new one is a module with a `run` and a row here.
 const TASKS: &[Task] = &[
+    ("bench", bench::run, "codecs or transcode: speed against ggml, in alternation"),
     ("ci", ci::run, "all that continuous integration runs, each step timed"),
     ("codegen", codegen::run, "codebooks and docs/blocks.md; --check compares"),
     ("golden", golden::run, "makes golden/ from ggml; --check, --against VERSION"),
     ("interop", interop::run, "our files in other tools, and their bytes against ours"),
+    ("package", package::run, "cargo package, and the dependency tree of each layer; --bless"),
     ("tidy", tidy::run, "file lengths, unsafe counts, dependency edges, lints, wording"),
 ];
 

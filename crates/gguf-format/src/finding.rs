@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{GgmlType, Name};
+use crate::{GgmlType, MAX_GGML_NAME, Name};
 
 /// Something odd about a readable file, worth a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +22,19 @@ pub enum Finding {
     },
     /// `general.alignment` is below 8, which the GGUF specification does not allow.
     SmallAlignment(u32),
-    /// A key has characters beyond ASCII, which the GGUF specification does not allow.
-    KeyNotAscii(Name),
-    /// A tensor name has 64 bytes or more, which llama.cpp refuses.
-    LongTensorName {
-        /// The tensor.
-        name: Name,
-        /// The length of its name in bytes.
-        len: u64,
+    /// Keys have characters beyond ASCII, which the GGUF specification does not allow.
+    KeysNotAscii {
+        /// The first of them.
+        first: Name,
+        /// How many they are.
+        count: u64,
+    },
+    /// Tensor names have 64 bytes or more, which llama.cpp refuses.
+    LongTensorNames {
+        /// The first of them.
+        first: Name,
+        /// How many they are.
+        count: u64,
     },
     /// A tensor has an empty name (lenient mode); its position is given, counted from 0.
     EmptyTensorName(u64),
@@ -70,6 +75,33 @@ pub enum Finding {
     Reordered(Name),
 }
 
+impl Finding {
+    /// True for what strict mode refuses: only lenient mode reports it.
+    #[must_use]
+    pub const fn is_lenient_only(&self) -> bool {
+        matches!(
+            self,
+            Self::EmptyTensorName(_)
+                | Self::Undecodable { .. }
+                | Self::Unaligned { .. }
+                | Self::Gap { .. }
+                | Self::Reordered(_)
+        )
+    }
+
+    /// The tensor it is about, if it is about one and that has a name.
+    #[must_use]
+    pub const fn tensor(&self) -> Option<&Name> {
+        match self {
+            Self::Undecodable { name, .. }
+            | Self::Unaligned { name, .. }
+            | Self::Gap { name, .. }
+            | Self::Reordered(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,9 +112,12 @@ impl fmt::Display for Finding {
                 write!(f, "{bytes} trailing bytes after the data at byte {at:#x}")
             }
             Self::SmallAlignment(value) => write!(f, "general.alignment {value} is not a multiple of 8"),
-            Self::KeyNotAscii(key) => write!(f, "key {key} is not ASCII"),
-            Self::LongTensorName { name, len } => {
-                write!(f, "tensor name {name} has {len} bytes, llama.cpp refuses more than 63")
+            Self::KeysNotAscii { first, count } => write!(f, "keys beyond ASCII: {count}, first {first}"),
+            Self::LongTensorNames { first, count } => {
+                write!(
+                    f,
+                    "tensor names over {MAX_GGML_NAME} bytes, which llama.cpp refuses: {count}, first {first}"
+                )
             }
             Self::EmptyTensorName(index) => write!(f, "tensor {index} has an empty name"),
             Self::AmbiguousQ2_0 => {

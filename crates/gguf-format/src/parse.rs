@@ -43,22 +43,22 @@ pub(crate) fn parse(bytes: &[u8], options: &ParseOptions) -> Result<Index, Error
     cursor.take("fixed header", FIXED_LEN)?;
 
     // Both lists grow as entries are read: memory follows the bytes consumed, not the counts.
-    let mut findings = Vec::new();
     let mut keys = Vec::new();
     for index in 0..fixed.keys {
-        keys.push(entry::key(&mut cursor, index, &mut findings)?);
+        keys.push(entry::key(&mut cursor, index)?);
     }
     let keys_by_name = by_name(keys.len(), |i| key_name(bytes, &keys, i))
         .map_err(|pair| duplicate_key(bytes, &keys, pair))?;
-    let alignment = alignment(bytes, &keys, &keys_by_name, &mut findings)?;
+    let alignment = alignment(bytes, &keys, &keys_by_name)?;
 
     let mut tensors = Vec::new();
     for index in 0..fixed.tensors {
-        tensors.push(entry::tensor(&mut cursor, index, options.lenient, &mut findings)?);
+        tensors.push(entry::tensor(&mut cursor, index, options.lenient)?);
     }
     let tensors_by_name = by_name(tensors.len(), |i| tensor_name(bytes, &tensors, i))
         .map_err(|pair| duplicate_tensor(bytes, &tensors, pair))?;
 
+    let mut findings = odd(bytes, &keys, alignment, &tensors);
     let header_len = cursor.index();
     let data_offset = shape::pad(cursor.at(), alignment)
         .ok_or_else(|| Error::new(cursor.at(), ErrorKind::Alignment(alignment)))?;
@@ -116,29 +116,40 @@ fn count(what: &'static str, count: u64, at: u64, have: u64) -> Result<(), Error
 }
 
 /// The alignment as `general.alignment` has it, checked before anything is laid out by it.
-fn alignment(
-    bytes: &[u8],
-    keys: &[KeyRecord],
-    order: &[usize],
-    findings: &mut Vec<Finding>,
-) -> Result<u32, Error> {
+fn alignment(bytes: &[u8], keys: &[KeyRecord], order: &[usize]) -> Result<u32, Error> {
     let found = find(order, ALIGNMENT_KEY, |i| key_name(bytes, keys, i));
     let Some(record) = found.and_then(|i| keys.get(i)) else {
         return Ok(DEFAULT_ALIGNMENT);
     };
     let kv = Index::key_value(bytes, record);
-    match check_alignment(kv.value_type(), kv.payload()) {
-        Ok(value) => {
-            if value < 8 {
-                findings.push(Finding::SmallAlignment(value));
-            }
-            Ok(value)
-        }
-        Err(kind) => {
-            let place = Place::Value(Name::new(ALIGNMENT_KEY.as_bytes()));
-            Err(Error::new(widen(record.value()), kind).within(place))
-        }
+    check_alignment(kv.value_type(), kv.payload()).map_err(|kind| {
+        let place = Place::Value(Name::new(ALIGNMENT_KEY.as_bytes()));
+        Error::new(widen(record.value()), kind).within(place)
+    })
+}
+
+/// What is odd about the header. Names are counted, not listed: there may be thousands.
+fn odd(bytes: &[u8], keys: &[KeyRecord], alignment: u32, tensors: &[TensorRecord]) -> Vec<Finding> {
+    let keys = (0..keys.len()).map(|i| key_name(bytes, keys, i)).filter(|key| !key.is_ascii());
+    let names = (0..tensors.len()).map(|i| tensor_name(bytes, tensors, i));
+    let long = names.clone().filter(|name| widen(name.len()) > MAX_GGML_NAME);
+    let mut findings = Vec::new();
+    if let Some((first, count)) = first_and_count(keys) {
+        findings.push(Finding::KeysNotAscii { first, count });
     }
+    if alignment < 8 {
+        findings.push(Finding::SmallAlignment(alignment));
+    }
+    if let Some((first, count)) = first_and_count(long) {
+        findings.push(Finding::LongTensorNames { first, count });
+    }
+    findings.extend((0..).zip(names).filter(|(_, n)| n.is_empty()).map(|(i, _)| Finding::EmptyTensorName(i)));
+    findings
+}
+
+fn first_and_count<'a>(mut names: impl Iterator<Item = &'a [u8]>) -> Option<(Name, u64)> {
+    let first = Name::new(names.next()?);
+    Some((first, widen(names.count()).saturating_add(1)))
 }
 
 /// An alignment from its wire value.

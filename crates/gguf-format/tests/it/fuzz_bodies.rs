@@ -3,7 +3,7 @@
 //! Each panics if the parser gives a wrong answer. This file is also a module of the fuzz crate, so
 //! it uses nothing but gguf-format.
 
-use gguf_format::{Bounds, Builder, GgmlType, Gguf, ParseOptions, TensorInfo, WriteError};
+use gguf_format::{Bounds, Builder, Finding, GgmlType, Gguf, ParseOptions, TensorInfo, WriteError};
 
 /// Parses bytes in every mode, reads all there is, and checks what the parser promises.
 pub(crate) fn parse(bytes: &[u8]) {
@@ -32,6 +32,7 @@ pub(crate) fn parse(bytes: &[u8]) {
         }
     }
     if let Ok(strict) = &strict {
+        assert!(!strict.findings().iter().any(Finding::is_lenient_only));
         let lenient = ParseOptions { lenient: true, bounds: Bounds::Whole };
         let lenient = Gguf::parse_with(bytes, &lenient).expect("strict reads it");
         assert_eq!(strict.index(), lenient.index(), "lenient reads a strict file otherwise");

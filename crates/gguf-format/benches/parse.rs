@@ -1,6 +1,8 @@
 //! Parsing a header of the size of a large vocabulary model: 152k tokens, 151k merges, 290 tensors.
 //!
 //! Besides times, it prints what one parse allocates.
+#![expect(missing_docs, reason = "criterion's macro makes a public function")]
+#![expect(clippy::print_stderr, reason = "the allocations are a result")]
 
 use std::alloc::System;
 use std::hint::black_box;

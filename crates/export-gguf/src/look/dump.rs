@@ -10,7 +10,7 @@ use serde::ser::{SerializeSeq, Serializer};
 use super::Input;
 use super::json::{self, Entry};
 use super::tensors;
-use super::text::{Number, Quoted, Text};
+use super::text::{Number, Quoted, Text, plural};
 use crate::{Error, Outcome};
 
 /// Elements of an array, and bytes of a string, that are shown without `--full`.
@@ -52,10 +52,10 @@ fn write(model: &Model, full: bool, out: &mut dyn Write) -> Result<(), Error> {
         writeln!(out, "{}", name(part))?;
         writeln!(
             out,
-            "  GGUF version {}, {} keys, {} tensors, alignment {}, data from byte {:#x}, {} bytes in all",
+            "  GGUF version {}, {}, {}, alignment {}, data from byte {:#x}, {} bytes in all",
             gguf.version(),
-            gguf.metadata().len(),
-            gguf.tensors().len(),
+            plural(gguf.metadata().len(), "key"),
+            plural(gguf.tensors().len(), "tensor"),
             gguf.alignment(),
             gguf.data_offset(),
             part.file_len(),

@@ -150,14 +150,16 @@ impl<'a> Values<'a> {
         };
         let refused = |problem: String| Error::tensor(shown.clone(), problem);
         let info = tensor.info;
-        let format = Format::of(info.ty())
-            .filter(|_| info.decodable())
-            .ok_or_else(|| refused(format!("type {} cannot be decoded", info.ty())))?;
+        let format = Format::of(info.ty()).filter(|_| info.decodable()).ok_or_else(|| {
+            let name = info.ty().name().map_or_else(String::new, |n| format!(" ({n})"));
+            refused(format!("type id {}{name} cannot be decoded", info.ty().0))
+        })?;
         let all = info.rows();
         let asked = args.rows.unwrap_or(Rows { start: 0, end: None });
         let rows = asked.start..asked.end.unwrap_or(all);
         if rows.end > all || rows.start > rows.end {
-            return Err(refused(format!("rows {}..{} are not within its {all}", rows.start, rows.end)));
+            let end = asked.end.map_or_else(String::new, |end| end.to_string());
+            return Err(refused(format!("rows {}..{end} are not within its {all}", rows.start)));
         }
         let too_large = || refused("too large for this machine".into());
         let per_row = info.row_len() / u64::from(info.block_len());

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Input;
 use super::json::{self, Bytes};
 use super::table::{self, Align};
-use super::text::{Count, Quoted, Size, Text, bits_per_weight};
+use super::text::{Count, Quoted, Size, Text, bits_per_weight, plural};
 use crate::mix::FileType;
 use crate::{Error, Outcome};
 
@@ -190,8 +190,7 @@ impl<'a> Report<'a> {
         }
         if self.parts.len() > 1 {
             writeln!(out, "parts")?;
-            let row =
-                |p: &Part| [p.file.clone(), Size(p.bytes).to_string(), format!("{} tensors", p.tensors)];
+            let row = |p: &Part| [p.file.clone(), Size(p.bytes).to_string(), plural(p.tensors, "tensor")];
             let rows: Vec<_> = self.parts.iter().map(row).collect();
             table::write(out, "  ", [Align::Left, Align::Right, Align::Right], &rows)?;
         }

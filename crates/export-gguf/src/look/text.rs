@@ -105,6 +105,11 @@ fn scaled(f: &mut fmt::Formatter<'_>, n: u64, step: f64, units: &[&str]) -> fmt:
     write!(f, "{value:.2}{}", units[unit])
 }
 
+/// `1 file`, `2 files`.
+pub(crate) fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Bits per weight, 0 for no weights.
 pub(crate) fn bits_per_weight(bytes: u64, weights: u64) -> f64 {
     if weights == 0 { 0.0 } else { bytes as f64 * 8.0 / weights as f64 }

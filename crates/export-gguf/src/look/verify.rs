@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::Input;
 use super::json;
-use super::text::Size;
+use super::text::{Size, plural};
 use crate::{Error, Outcome};
 use structure::Directory;
 
@@ -125,7 +125,9 @@ pub fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
 fn examine(args: &VerifyArgs) -> Result<Report, Error> {
     let mut log = Log::default();
     let files = set::open(&args.input, &mut log)?;
-    metadata::check(&files, &mut log);
+    if set::has_metadata(&files[0]) {
+        metadata::check(&files, &mut log);
+    }
     let mut bytes_checked = 0;
     for file in &files {
         let Some(directory) = &file.directory else { continue };
@@ -149,7 +151,6 @@ fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
         let severity = if problem.severity == Severity::Fault { "fault" } else { "warning" };
         writeln!(out, "{}: {severity}: {}", problem.file, problem.text)?;
     }
-    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     writeln!(
         out,
         "{}, {}; {} in {}, {} of values checked",

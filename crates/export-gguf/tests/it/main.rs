@@ -3,6 +3,7 @@
 mod copy;
 mod demo;
 mod docs;
+mod look;
 mod mix_dry_runs;
 mod mixes;
 mod output;

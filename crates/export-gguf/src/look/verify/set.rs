@@ -42,6 +42,12 @@ pub(super) fn open(input: &Input, log: &mut Log) -> Result<Vec<File>, Error> {
     Ok(files)
 }
 
+/// Whether a file is the one that carries the model's metadata: of a set, the first part.
+pub(super) fn has_metadata(file: &File) -> bool {
+    let name = file.gguf().and_then(|gguf| PartName::of(file.path(), &gguf).ok()?);
+    name.is_none_or(|name| name.no() == 1)
+}
+
 fn read(mapping: Mapping, lenient: bool, log: &mut Log) -> File {
     let directory = examine(&mapping, lenient, log);
     File { mapping, directory }

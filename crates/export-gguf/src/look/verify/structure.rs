@@ -1,7 +1,7 @@
 //! The structure of one file. The parser stops at the first fault; to name the others, the fault is
 //! mended in a copy of the header, and the parser is asked again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use gguf_format::{
@@ -27,11 +27,28 @@ pub(super) struct Directory {
     /// The mended header; `None` if the file's own is sound.
     header: Option<Vec<u8>>,
     /// Tensors whose values cannot be looked at: their place or type was mended, or they are cut.
-    spoilt: HashSet<String>,
+    spoilt: Spoilt,
+}
+
+/// What mending did to the tensors, by the names they have in the mended header.
+#[derive(Default)]
+struct Spoilt {
+    /// Their place or size is not the file's, or the file ends before they do.
+    misplaced: HashSet<String>,
+    /// Names given to tensors that had another's, and that name.
+    renamed: HashMap<String, String>,
+}
+
+impl Spoilt {
+    fn has(&self, name: &str) -> bool {
+        // Error texts keep the beginning of a long name.
+        let begins = |s: &String| s.len() > 64 && name.starts_with(s.as_str());
+        self.misplaced.contains(name) || name.len() > 64 && self.misplaced.iter().any(begins)
+    }
 }
 
 impl Directory {
-    fn new(len: usize, index: Index, header: Option<Vec<u8>>, spoilt: HashSet<String>) -> Self {
+    fn new(len: usize, index: Index, header: Option<Vec<u8>>, spoilt: Spoilt) -> Self {
         Self { index, len, header, spoilt }
     }
 
@@ -47,7 +64,13 @@ impl Directory {
 
     /// Whether the tensor's bytes are where the directory says.
     pub(super) fn is_sound(&self, tensor: &TensorInfo<'_>) -> bool {
-        self.spoilt.is_empty() || !self.spoilt.contains(tensor.name())
+        !self.spoilt.has(tensor.name())
+    }
+
+    /// The tensor's name in the file, for a message.
+    pub(super) fn name(&self, tensor: &TensorInfo<'_>) -> String {
+        let name = self.spoilt.renamed.get(tensor.name()).map_or(tensor.name(), String::as_str);
+        name.escape_debug().to_string()
     }
 }
 
@@ -59,7 +82,7 @@ pub(super) fn examine(mapping: &Mapping, lenient: bool, log: &mut Log) -> Option
         Ok(gguf) => {
             gguf.findings().iter().for_each(|f| log.warning(path, f));
             let len = gguf.tensors().len();
-            return Some(Directory::new(len, gguf.into_index(), None, HashSet::new()));
+            return Some(Directory::new(len, gguf.into_index(), None, Spoilt::default()));
         }
         Err(error) => error,
     };
@@ -80,7 +103,7 @@ pub(super) fn examine(mapping: &Mapping, lenient: bool, log: &mut Log) -> Option
 fn mend(mapping: &Mapping, path: &Path, lenient: bool, log: &mut Log) -> Option<Directory> {
     let mut copy = FIRST_COPY.min(mapping.len());
     let mut header = mapping.bytes()[..copy].to_vec();
-    let mut spoilt = HashSet::new();
+    let mut spoilt = Spoilt::default();
     let mut mended = 0;
     loop {
         let options = ParseOptions { lenient: true, bounds: Bounds::HeaderOnly { file_len: None } };
@@ -99,49 +122,49 @@ fn mend(mapping: &Mapping, path: &Path, lenient: bool, log: &mut Log) -> Option<
             copy = more;
             continue;
         }
-        log.fault(path, &error);
-        if let (
-            Place::Tensor(name),
-            ErrorKind::Overlap { .. } | ErrorKind::Place { .. } | ErrorKind::Shape(_),
-        ) = (error.place(), error.kind())
-        {
-            spoilt.insert(name.as_str().to_owned());
+        let misplaced =
+            matches!(error.kind(), ErrorKind::Overlap { .. } | ErrorKind::Place { .. } | ErrorKind::Shape(_));
+        if let (Place::Tensor(name), true) = (error.place(), misplaced) {
+            // A tensor that is in the way wherever it is put, for another's size, cannot be mended.
+            if !spoilt.misplaced.insert(name.as_str().to_owned()) {
+                return None;
+            }
         }
+        log.fault(path, &error);
         mended += 1;
         if mended == MENDED {
             log.fault(path, format_args!("{MENDED} faults in the header, the rest was not looked at"));
             return None;
         }
-        repair(&mut header, &error, mended)?;
+        repair(&mut header, &error, mended, &mut spoilt)?;
     }
 }
 
 /// Notes what the lenient reader passes by, and every tensor that the end of the file cuts.
-fn note(
-    gguf: &Gguf<'_>,
-    file_len: u64,
-    path: &Path,
-    lenient: bool,
-    spoilt: &mut HashSet<String>,
-    log: &mut Log,
-) {
+fn note(gguf: &Gguf<'_>, file_len: u64, path: &Path, lenient: bool, spoilt: &mut Spoilt, log: &mut Log) {
+    let moved = !spoilt.misplaced.is_empty();
     for finding in gguf.findings() {
         let (name, strict_fault) = match finding {
-            Finding::Undecodable { name, .. } => (Some(name), true),
-            Finding::Unaligned { name, .. } | Finding::Gap { name, .. } | Finding::Reordered(name) => {
-                (Some(name), true)
-            }
+            // Where a tensor was moved or shrunk, there is a gap of our own making.
+            Finding::Gap { .. } | Finding::Reordered(_) if moved => continue,
+            Finding::Undecodable { name, .. }
+            | Finding::Unaligned { name, .. }
+            | Finding::Gap { name, .. }
+            | Finding::Reordered(name) => (Some(name), true),
             _ => (None, false),
         };
-        // A mended tensor lies where the mending put it.
-        if name.is_some_and(|n| spoilt.contains(n.as_str())) {
+        if name.is_some_and(|n| spoilt.has(n.as_str())) {
             continue;
         }
-        if strict_fault && !lenient { log.fault(path, finding) } else { log.warning(path, finding) }
+        if strict_fault && !lenient {
+            log.fault(path, finding);
+        } else {
+            log.warning(path, finding);
+        }
     }
     for tensor in gguf.tensors() {
         let end = tensor.file_offset().saturating_add(tensor.byte_len());
-        if end > file_len && tensor.byte_len() > 0 && !spoilt.contains(tensor.name()) {
+        if end > file_len && tensor.byte_len() > 0 && !spoilt.has(tensor.name()) {
             let cut = (end - file_len).min(tensor.byte_len());
             let name = tensor.name().escape_debug();
             log.fault(
@@ -152,28 +175,35 @@ fn note(
                     tensor.byte_len()
                 ),
             );
-            spoilt.insert(tensor.name().to_owned());
+            spoilt.misplaced.insert(tensor.name().to_owned());
         }
     }
 }
 
 /// Overwrites the field at fault with a harmless value that differs each time. `None` if the fault is of
 /// a kind that leaves nothing to go on with.
-fn repair(header: &mut [u8], error: &Error, nth: u64) -> Option<()> {
+fn repair(header: &mut [u8], error: &Error, nth: u64, spoilt: &mut Spoilt) -> Option<()> {
     let at = usize::try_from(error.at()).ok()?;
     match error.kind() {
         // Far behind everything, with room for each, and a multiple of any alignment in use.
         ErrorKind::Overlap { .. } | ErrorKind::Place { .. } => {
             put(header, at, &((1_u64 << 60) + (nth << 52)).to_le_bytes())
         }
-        ErrorKind::Alignment(_) => put(header, at, &DEFAULT_ALIGNMENT.to_le_bytes()),
+        // The value stands behind its type.
+        ErrorKind::Alignment(_) => put(header, at.checked_add(4)?, &DEFAULT_ALIGNMENT.to_le_bytes()),
         ErrorKind::Shape(ShapeError::Row { .. } | ShapeError::Bytes { .. }) => shrink(header, at),
         // These stand at the first dimension, behind the count of them.
         ErrorKind::Shape(ShapeError::Dimension { .. } | ShapeError::Elements(_)) => {
             shrink(header, at.checked_sub(4)?)
         }
-        ErrorKind::NotUtf8(_) | ErrorKind::DuplicateKey { .. } => rename(header, at, nth),
-        ErrorKind::DuplicateTensor { .. } => rename(header, at.checked_sub(8)?, nth),
+        ErrorKind::NotUtf8(_) | ErrorKind::DuplicateKey { .. } => rename(header, at, nth).map(|_| ()),
+        ErrorKind::DuplicateTensor { .. } => {
+            let new = rename(header, at.checked_sub(8)?, nth)?;
+            if let Place::Tensor(name) = error.place() {
+                spoilt.renamed.insert(new, name.as_str().to_owned());
+            }
+            Some(())
+        }
         _ => None,
     }
 }
@@ -190,13 +220,13 @@ fn shrink(header: &mut [u8], at: usize) -> Option<()> {
 
 /// Gives the string whose length is at `at` other bytes: letters for `nth`, then dots. One of less than
 /// two bytes could not be told from the next.
-fn rename(header: &mut [u8], at: usize, nth: u64) -> Option<()> {
+fn rename(header: &mut [u8], at: usize, nth: u64) -> Option<String> {
     let len = usize::try_from(u64::from_le_bytes(*header.get(at..)?.first_chunk()?)).ok()?;
     let string = header.get_mut(at + 8..)?.get_mut(..len).filter(|s| s.len() >= 2)?;
     string.fill(b'.');
     string[0] = b'A' + u8::try_from(nth / 26).ok()?;
     string[1] = b'A' + u8::try_from(nth % 26).ok()?;
-    Some(())
+    String::from_utf8(string.to_vec()).ok()
 }
 
 fn put(header: &mut [u8], at: usize, bytes: &[u8]) -> Option<()> {

@@ -34,7 +34,7 @@ pub(super) fn check(gguf: &Gguf<'_>, files: &[File], path: &Path, log: &mut Log)
         match kv.value().as_u64() {
             None => log.fault(path, format_args!("key '{shown}' is no token id: {}", kv.value_type())),
             Some(id) if id >= count => {
-                log.fault(path, format_args!("{shown} is {id}, the vocabulary has {count} tokens"));
+                log.fault(path, format_args!("{shown} is {id}, not within the vocabulary of {count}"));
             }
             Some(_) => {}
         }

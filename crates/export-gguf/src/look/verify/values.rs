@@ -28,7 +28,7 @@ struct Bad {
 pub(super) fn warn_of_types(file: &File, directory: &Directory, log: &mut Log) {
     let (path, Some(gguf)) = (file.path(), directory.gguf(&file.mapping)) else { return };
     for tensor in gguf.tensors() {
-        let name = tensor.name().escape_debug();
+        let name = directory.name(&tensor);
         if tensor.ty().info().is_some_and(|t| t.kind == Kind::Activation) {
             log.warning(
                 path,
@@ -58,7 +58,7 @@ pub(super) fn check(file: &File, directory: &Directory, log: &mut Log) -> u64 {
         });
         checked += bytes.len() as u64;
         if let Some(first) = bad.first {
-            log.fault(file.path(), describe(&tensor, format, bytes, &bad, first));
+            log.fault(file.path(), describe(&directory.name(&tensor), &tensor, format, bytes, &bad, first));
         }
     }
     checked
@@ -91,8 +91,14 @@ fn count(format: &Format, mut bytes: &[u8]) -> Bad {
     bad
 }
 
-fn describe(tensor: &TensorInfo<'_>, format: &Format, bytes: &[u8], bad: &Bad, first: usize) -> String {
-    let name = tensor.name().escape_debug();
+fn describe(
+    name: &str,
+    tensor: &TensorInfo<'_>,
+    format: &Format,
+    bytes: &[u8],
+    bad: &Bad,
+    first: usize,
+) -> String {
     let row = first as u64 * format.block_len() as u64 / tensor.row_len().max(1);
     if format.block_len() > 1 {
         let total = bytes.len() / format.block_bytes();

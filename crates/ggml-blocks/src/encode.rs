@@ -193,3 +193,6 @@ pub(crate) fn sigma2<V: Lanes>(src: Rows<'_>) -> Vec<f32> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ mod ternary;
 
 use crate::block::{Block, Rows};
 use crate::error::EncodeError;
-use crate::lanes::{Lanes, Pack};
+use crate::lanes::{Lanes, Wide};
 use crate::simd::{Simd, SimdOp};
 
 /// The widest lanes in use.
@@ -24,8 +24,12 @@ const MAX_LANES: usize = 16;
 
 /// An encoder written once for any number of lanes. One lane is the reference.
 pub(crate) trait EncodeLanes: Block {
-    /// Encodes whole rows with ggml's arithmetic, scales that have no finite f16 included.
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]);
+    /// Whether one register of lanes beats two: for searches that branch.
+    const NARROW: bool = false;
+
+    /// Encodes whole rows with ggml's arithmetic, scales that have no finite f16 included. `zero`
+    /// says which lanes.
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]);
 }
 
 /// An encoder that works within one block and takes no importance.
@@ -58,23 +62,23 @@ pub(crate) fn in_lanes<S: Simd, B: EncodeLanes>(
     Ok(())
 }
 
-/// Lanes of two registers, of 256 bits at most since plain arrays make poor 512-bit code. A call,
-/// so that there is one copy of the code per width.
+/// Lanes of 256 bits at most. A call, so that there is one copy of the code per token.
 #[inline(always)]
 fn all_lanes<S: Simd, B: EncodeLanes>(simd: S, src: Rows<'_>, out: &mut [B]) {
-    struct Wide<'a, B, const L: usize>(Rows<'a>, &'a mut [B]);
-    impl<B: EncodeLanes, const L: usize> SimdOp for Wide<'_, B, L> {
+    struct Encoding<'a, B>(Rows<'a>, &'a mut [B]);
+    impl<B: EncodeLanes> SimdOp for Encoding<'_, B> {
         type Output = ();
         #[inline(always)]
-        fn run<S: Simd>(self, _: S) {
-            B::encode_lanes::<Pack<L>>(self.0, self.1);
+        fn run<S: Simd>(self, simd: S) {
+            // Eight lanes are two of the baseline's registers already.
+            if B::NARROW || S::LANES == 4 {
+                B::encode_lanes(Wide::<S, 1>::zero(simd), self.0, self.1);
+            } else {
+                B::encode_lanes(Wide::<S, 2>::zero(simd), self.0, self.1);
+            }
         }
     }
-    if S::LANES == 4 {
-        simd.run(Wide::<B, 8>(src, out));
-    } else {
-        simd.narrow().run(Wide::<B, 16>(src, out));
-    }
+    simd.narrow().run(Encoding(src, out));
 }
 
 fn unrepresentable<B: Block>(index: usize) -> EncodeError {
@@ -102,22 +106,24 @@ pub(crate) fn in_order<S: Simd, B: EncodeFlat>(
 }
 
 /// Up to `V::N` consecutive blocks, one per lane. Lanes without a block repeat the last one.
-pub(crate) struct Batch<'a> {
+pub(crate) struct Batch<'a, V> {
+    /// Zero in every lane.
+    pub(crate) zero: V,
     src: Rows<'a>,
     at: [usize; MAX_LANES],
     column: [usize; MAX_LANES],
 }
 
-impl<'a> Batch<'a> {
+impl<'a, V: Lanes> Batch<'a, V> {
     /// Elements `offset..offset + LEN` of each lane's block.
     #[inline(always)]
-    pub(crate) fn values<V: Lanes, const LEN: usize>(&self, offset: usize, x: &mut [V; LEN]) {
+    pub(crate) fn values<const LEN: usize>(&self, offset: usize, x: &mut [V; LEN]) {
         V::columns(&self.src.values[offset..], &self.at, x);
     }
 
     /// Their importance, if there is one.
     #[inline(always)]
-    pub(crate) fn importance<V: Lanes, const LEN: usize>(&self, offset: usize, w: &mut [V; LEN]) {
+    pub(crate) fn importance<const LEN: usize>(&self, offset: usize, w: &mut [V; LEN]) {
         if let Some(importance) = self.src.importance {
             V::columns(&importance[offset..], &self.column, w);
         }
@@ -125,8 +131,8 @@ impl<'a> Batch<'a> {
 
     /// The sum of squares of each lane's super-block, from left to right.
     #[inline(always)]
-    pub(crate) fn sum_of_squares<V: Lanes>(&self) -> V {
-        let mut sum = V::splat(0.0);
+    pub(crate) fn sum_of_squares(&self) -> V {
+        let mut sum = self.zero;
         let mut x = [sum; 32];
         for j in 0..8 {
             self.values(32 * j, &mut x);
@@ -153,14 +159,15 @@ impl<'a> Batch<'a> {
 /// Calls `encode` for batch after batch with the blocks to fill, `V::N` or fewer in the last one.
 #[inline(always)]
 pub(crate) fn batches<V: Lanes, B: Block>(
+    zero: V,
     src: Rows<'_>,
     out: &mut [B],
-    mut encode: impl FnMut(&Batch<'_>, &mut [B]),
+    mut encode: impl FnMut(&Batch<'_, V>, &mut [B]),
 ) {
     const { assert!(V::N <= MAX_LANES) }
     let mut next = 0;
     for out in out.chunks_mut(V::N) {
-        let mut batch = Batch { src, at: [0; MAX_LANES], column: [0; MAX_LANES] };
+        let mut batch = Batch { zero, src, at: [0; MAX_LANES], column: [0; MAX_LANES] };
         for lane in 0..V::N {
             let at = (next + lane.min(out.len() - 1)) * B::LEN;
             batch.at[lane] = at;
@@ -173,22 +180,22 @@ pub(crate) fn batches<V: Lanes, B: Block>(
 
 /// The mean square of each row, summed from left to right as ggml does: rows in lanes.
 #[inline(always)]
-pub(crate) fn sigma2<V: Lanes>(src: Rows<'_>) -> Vec<f32> {
+pub(crate) fn sigma2<V: Lanes>(zero: V, src: Rows<'_>) -> Vec<f32> {
     const STEP: usize = 32;
     let count = src.values.len() / src.row_len;
     let mut out = Vec::with_capacity(count);
     while out.len() < count {
         let first = out.len();
         let at: [usize; MAX_LANES] = core::array::from_fn(|lane| (first + lane).min(count - 1) * src.row_len);
-        let mut sum = V::splat(0.0);
-        let mut x = [sum; STEP];
+        let mut sum = zero;
+        let mut x = [zero; STEP];
         for offset in (0..src.row_len).step_by(STEP) {
             V::columns(&src.values[offset..], &at, &mut x);
             for v in x {
                 sum = sum + v * v;
             }
         }
-        let mean = sum / V::splat(src.row_len as f32);
+        let mean = sum / zero.splat(src.row_len as f32);
         out.extend((0..V::N.min(count - first)).map(|lane| mean.get(lane)));
     }
     out

@@ -2,20 +2,14 @@
 //!
 //! The encoder searches are written once, generic over `Lanes`, and hold one block per lane: each
 //! lane then performs exactly the sequence of operations of the scalar algorithm, so the width
-//! cannot change a bit. `f32` itself is the one-lane form, the reference. [`Pack`] is a plain array:
-//! one operation per loop, which the compiler turns into vector code inside a function compiled for
-//! the features (see [`crate::simd`]).
+//! cannot change a bit. `f32` itself is the one-lane form, the reference; [`Wide`] holds registers of
+//! a token's arithmetic (see [`crate::simd`]).
 
 use core::ops::{Add, BitAnd, Div, Mul, Neg, Not, Sub};
 
-/// 1.5 * 2^23: adding it leaves the nearest integer (ties to even) in the low mantissa bits.
-const MAGIC: f32 = 12_582_912.0;
+use crate::simd::{F8, M8, MAGIC, Simd};
 
-/// ggml's `nearest_int`. Wraps outside of ±4194303, as ggml's does.
-#[inline(always)]
-pub(crate) fn nearest_int(v: f32) -> i32 {
-    ((v + MAGIC).to_bits() & 0x7f_ffff) as i32 - 0x40_0000
-}
+pub(crate) use crate::simd::nearest_int;
 
 /// `N` independent f32 values. No operation mixes lanes except [`Lanes::any`] and [`Lanes::all`].
 pub(crate) trait Lanes:
@@ -26,7 +20,8 @@ pub(crate) trait Lanes:
     /// One truth value per lane.
     type Mask: Copy + BitAnd<Output = Self::Mask> + Not<Output = Self::Mask>;
 
-    fn splat(v: f32) -> Self;
+    /// The number in every lane. `self` only says which lanes.
+    fn splat(self, v: f32) -> Self;
     fn get(self, lane: usize) -> f32;
     fn set(&mut self, lane: usize, v: f32);
     fn sqrt(self) -> Self;
@@ -36,12 +31,10 @@ pub(crate) trait Lanes:
     /// `self > o ? self : o`: the second operand where either is NaN.
     fn max_gt(self, o: Self) -> Self;
     fn gt(self, o: Self) -> Self::Mask;
-    fn lt(self, o: Self) -> Self::Mask;
-    fn le(self, o: Self) -> Self::Mask;
     fn ge(self, o: Self) -> Self::Mask;
     fn eq(self, o: Self) -> Self::Mask;
-    fn ne(self, o: Self) -> Self::Mask;
-    fn any(m: Self::Mask) -> bool;
+    /// Whether any lane is set. `self` only says which lanes.
+    fn any(self, m: Self::Mask) -> bool;
     /// `m ? a : b`.
     fn select(m: Self::Mask, a: Self, b: Self) -> Self;
     /// [`nearest_int`] for any value, as f32.
@@ -50,14 +43,30 @@ pub(crate) trait Lanes:
     fn columns<const LEN: usize>(src: &[f32], at: &[usize], out: &mut [Self; LEN]);
 
     #[inline(always)]
-    fn all(m: Self::Mask) -> bool {
-        !Self::any(!m)
+    fn all(self, m: Self::Mask) -> bool {
+        !self.any(!m)
+    }
+
+    #[inline(always)]
+    fn lt(self, o: Self) -> Self::Mask {
+        o.gt(self)
+    }
+
+    #[inline(always)]
+    fn le(self, o: Self) -> Self::Mask {
+        o.ge(self)
+    }
+
+    /// True with NaN.
+    #[inline(always)]
+    fn ne(self, o: Self) -> Self::Mask {
+        !self.eq(o)
     }
 
     /// [`nearest_int`] as f32, for values known to lie within ±4194303.
     #[inline(always)]
     fn nearest(self) -> Self {
-        (self + Self::splat(MAGIC)) - Self::splat(MAGIC)
+        (self + self.splat(MAGIC)) - self.splat(MAGIC)
     }
 
     /// Clamps between integer bounds, then rounds: the same as rounding first.
@@ -72,7 +81,7 @@ impl Lanes for f32 {
     type Mask = bool;
 
     #[inline(always)]
-    fn splat(v: f32) -> Self {
+    fn splat(self, v: f32) -> Self {
         v
     }
     #[inline(always)]
@@ -104,14 +113,6 @@ impl Lanes for f32 {
         self > o
     }
     #[inline(always)]
-    fn lt(self, o: Self) -> bool {
-        self < o
-    }
-    #[inline(always)]
-    fn le(self, o: Self) -> bool {
-        self <= o
-    }
-    #[inline(always)]
     fn ge(self, o: Self) -> bool {
         self >= o
     }
@@ -120,11 +121,7 @@ impl Lanes for f32 {
         self == o
     }
     #[inline(always)]
-    fn ne(self, o: Self) -> bool {
-        self != o
-    }
-    #[inline(always)]
-    fn any(m: bool) -> bool {
+    fn any(self, m: bool) -> bool {
         m
     }
     #[inline(always)]
@@ -141,200 +138,187 @@ impl Lanes for f32 {
     }
 }
 
-/// `L` lanes in a plain array.
+/// `8 * K` lanes: `K` registers of the token's arithmetic side by side. Two of them hide the latency
+/// of one.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
-pub(crate) struct Pack<const L: usize>([f32; L]);
+pub(crate) struct Wide<S, const K: usize>(S, [F8; K]);
 
-/// One truth value per lane of a [`Pack`].
+/// One truth value per lane of a [`Wide`].
 #[derive(Clone, Copy)]
-pub(crate) struct PackMask<const L: usize>([bool; L]);
+pub(crate) struct WideMask<const K: usize>([M8; K]);
 
-/// One operation per loop over constant `L`: the form that vectorises.
-#[inline(always)]
-fn map<const L: usize>(a: Pack<L>, f: impl Fn(f32) -> f32) -> Pack<L> {
-    let mut out = [0.0; L];
-    for i in 0..L {
-        out[i] = f(a.0[i]);
+impl<S: Simd, const K: usize> Wide<S, K> {
+    /// Zero in every lane.
+    #[inline(always)]
+    pub(crate) fn zero(simd: S) -> Self {
+        Self(simd, [[0.0; 8]; K])
     }
-    Pack(out)
+
+    #[inline(always)]
+    fn map(self, f: impl Fn(S, F8) -> F8) -> Self {
+        let mut out = self;
+        for k in 0..K {
+            out.1[k] = f(self.0, self.1[k]);
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn zip(self, o: Self, f: impl Fn(S, F8, F8) -> F8) -> Self {
+        let mut out = self;
+        for k in 0..K {
+            out.1[k] = f(self.0, self.1[k], o.1[k]);
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn compare(self, o: Self, f: impl Fn(S, F8, F8) -> M8) -> WideMask<K> {
+        let mut out = [[0; 8]; K];
+        for k in 0..K {
+            out[k] = f(self.0, self.1[k], o.1[k]);
+        }
+        WideMask(out)
+    }
+
+    /// Changes the bits of every lane.
+    #[inline(always)]
+    fn bits(self, f: impl Fn(u32) -> u32) -> Self {
+        self.map(
+            #[inline(always)]
+            |_, x| x.map(|x| f32::from_bits(f(x.to_bits()))),
+        )
+    }
 }
 
-#[inline(always)]
-fn zip<const L: usize>(a: Pack<L>, b: Pack<L>, f: impl Fn(f32, f32) -> f32) -> Pack<L> {
-    let mut out = [0.0; L];
-    for i in 0..L {
-        out[i] = f(a.0[i], b.0[i]);
-    }
-    Pack(out)
-}
-
-#[inline(always)]
-fn compare<const L: usize>(a: Pack<L>, b: Pack<L>, f: impl Fn(f32, f32) -> bool) -> PackMask<L> {
-    let mut out = [false; L];
-    for i in 0..L {
-        out[i] = f(a.0[i], b.0[i]);
-    }
-    PackMask(out)
-}
-
-macro_rules! operator {
-    ($($Trait:ident $method:ident $op:tt)+) => { $(
-        impl<const L: usize> $Trait for Pack<L> {
+macro_rules! operators {
+    ($($Trait:ident $method:ident)+) => { $(
+        impl<S: Simd, const K: usize> $Trait for Wide<S, K> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, o: Self) -> Self {
-                zip(self, o, #[inline(always)] |x, y| x $op y)
+                self.zip(o, S::$method)
             }
         }
     )+ };
 }
-operator! { Add add +  Sub sub -  Mul mul *  Div div / }
+operators! { Add add  Sub sub  Mul mul  Div div }
 
-impl<const L: usize> Neg for Pack<L> {
+impl<S: Simd, const K: usize> Neg for Wide<S, K> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        map(
-            self,
-            #[inline(always)]
-            |x| -x,
-        )
+        self.bits(|x| x ^ 1 << 31)
     }
 }
 
-impl<const L: usize> BitAnd for PackMask<L> {
+impl<const K: usize> BitAnd for WideMask<K> {
     type Output = Self;
     #[inline(always)]
-    fn bitand(self, o: Self) -> Self {
-        Self(core::array::from_fn(
-            #[inline(always)]
-            |i| self.0[i] & o.0[i],
-        ))
-    }
-}
-
-impl<const L: usize> Not for PackMask<L> {
-    type Output = Self;
-    #[inline(always)]
-    fn not(self) -> Self {
-        Self(self.0.map(
-            #[inline(always)]
-            |x| !x,
-        ))
-    }
-}
-
-macro_rules! compare {
-    ($($name:ident $op:tt)+) => { $(
-        #[inline(always)]
-        fn $name(self, o: Self) -> PackMask<L> {
-            compare(self, o, #[inline(always)] |x, y| x $op y)
+    fn bitand(mut self, o: Self) -> Self {
+        for k in 0..K {
+            for i in 0..8 {
+                self.0[k][i] &= o.0[k][i];
+            }
         }
-    )+ };
+        self
+    }
 }
 
-impl<const L: usize> Lanes for Pack<L> {
-    const N: usize = L;
-    type Mask = PackMask<L>;
+impl<const K: usize> Not for WideMask<K> {
+    type Output = Self;
+    #[inline(always)]
+    fn not(mut self) -> Self {
+        for m in self.0.as_flattened_mut() {
+            *m = !*m;
+        }
+        self
+    }
+}
+
+impl<S: Simd, const K: usize> Lanes for Wide<S, K> {
+    const N: usize = 8 * K;
+    type Mask = WideMask<K>;
 
     #[inline(always)]
-    fn splat(v: f32) -> Self {
-        Self([v; L])
+    fn splat(self, v: f32) -> Self {
+        Self(self.0, [self.0.splat(v); K])
     }
     #[inline(always)]
     fn get(self, lane: usize) -> f32 {
-        self.0[lane]
+        self.1.as_flattened()[lane]
     }
     #[inline(always)]
     fn set(&mut self, lane: usize, v: f32) {
-        self.0[lane] = v;
+        self.1.as_flattened_mut()[lane] = v;
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
-        map(
-            self,
-            #[inline(always)]
-            |x| x.sqrt(),
-        )
+        self.map(S::sqrt)
     }
     #[inline(always)]
     fn abs(self) -> Self {
-        map(
-            self,
-            #[inline(always)]
-            |x| x.abs(),
-        )
+        self.bits(|x| x & 0x7fff_ffff)
     }
     #[inline(always)]
     fn min_lt(self, o: Self) -> Self {
-        zip(
-            self,
-            o,
-            #[inline(always)]
-            |x, y| if x < y { x } else { y },
-        )
+        self.zip(o, S::min)
     }
     #[inline(always)]
     fn max_gt(self, o: Self) -> Self {
-        zip(
-            self,
-            o,
-            #[inline(always)]
-            |x, y| if x > y { x } else { y },
-        )
-    }
-    compare! { gt >  lt <  le <=  ge >=  eq ==  ne != }
-    #[inline(always)]
-    fn any(m: PackMask<L>) -> bool {
-        m.0.iter().fold(
-            false,
-            #[inline(always)]
-            |a, &b| a | b,
-        )
+        self.zip(o, S::max)
     }
     #[inline(always)]
-    fn select(m: PackMask<L>, a: Self, b: Self) -> Self {
-        Self(core::array::from_fn(
-            #[inline(always)]
-            |i| if m.0[i] { a.0[i] } else { b.0[i] },
-        ))
+    fn gt(self, o: Self) -> WideMask<K> {
+        self.compare(o, S::gt)
+    }
+    #[inline(always)]
+    fn ge(self, o: Self) -> WideMask<K> {
+        self.compare(o, S::ge)
+    }
+    #[inline(always)]
+    fn eq(self, o: Self) -> WideMask<K> {
+        self.compare(o, S::eq)
+    }
+    #[inline(always)]
+    fn any(self, m: WideMask<K>) -> bool {
+        let mut all = m.0[0];
+        for k in 1..K {
+            for i in 0..8 {
+                all[i] |= m.0[k][i];
+            }
+        }
+        self.0.any(all)
+    }
+    #[inline(always)]
+    fn select(m: WideMask<K>, a: Self, b: Self) -> Self {
+        let mut out = a;
+        for k in 0..K {
+            out.1[k] = a.0.select(m.0[k], a.1[k], b.1[k]);
+        }
+        out
     }
     #[inline(always)]
     fn nearest_wrapping(self) -> Self {
-        map(
-            self,
-            #[inline(always)]
-            |x| nearest_int(x) as f32,
-        )
+        self.map(S::nearest_wrapping)
     }
     #[inline(always)]
     fn columns<const LEN: usize>(src: &[f32], at: &[usize], out: &mut [Self; LEN]) {
-        for l in (0..L).step_by(4) {
-            let rows: [&[f32; LEN]; 4] = core::array::from_fn(
+        let simd = out[0].0;
+        for k in 0..K {
+            let rows: [&[f32; LEN]; 8] = core::array::from_fn(
                 #[inline(always)]
-                |k| row(src, at[l + k]),
+                |l| src[at[8 * k + l]..].first_chunk().expect("a block lies within the rows"),
             );
-            for i in (0..LEN).step_by(4) {
-                for (k, column) in transpose4(rows, i).into_iter().enumerate() {
-                    out[i + k].0[l..l + 4].copy_from_slice(&column);
+            for (i, columns) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let square = rows.map(
+                    #[inline(always)]
+                    |row| row.as_chunks().0[i],
+                );
+                for (column, values) in columns.iter_mut().zip(simd.transpose(square)) {
+                    column.1[k] = values;
                 }
             }
         }
     }
-}
-
-#[inline(always)]
-fn row<const LEN: usize>(src: &[f32], at: usize) -> &[f32; LEN] {
-    src[at..].first_chunk().expect("a block lies within the rows")
-}
-
-/// Columns `i..i + 4` of four rows. In two steps of pairs, as the vector units shuffle.
-#[inline(always)]
-fn transpose4<const LEN: usize>(rows: [&[f32; LEN]; 4], i: usize) -> [[f32; 4]; 4] {
-    let r = |k: usize| -> [f32; 4] { [rows[k][i], rows[k][i + 1], rows[k][i + 2], rows[k][i + 3]] };
-    let (a, b, c, d) = (r(0), r(1), r(2), r(3));
-    let (p, q) = ([a[0], b[0], a[1], b[1]], [c[0], d[0], c[1], d[1]]);
-    let (s, t) = ([a[2], b[2], a[3], b[3]], [c[2], d[2], c[3], d[3]]);
-    [[p[0], p[1], q[0], q[1]], [p[2], p[3], q[2], q[3]], [s[0], s[1], t[0], t[1]], [s[2], s[3], t[2], t[3]]]
 }

@@ -24,7 +24,8 @@ pub(crate) const GROUP_MAX_EPS: f32 = 1e-15;
 /// The largest magnitude and the first element that has it.
 #[inline(always)]
 fn signed_max<V: Lanes, const N: usize>(x: &[V; N]) -> (V, V) {
-    let (mut amax, mut max) = (V::splat(0.0), V::splat(0.0));
+    let zero = x[0].splat(0.0);
+    let (mut amax, mut max) = (zero, zero);
     for &v in x {
         let a = v.abs();
         let more = a.gt(amax);

@@ -55,7 +55,7 @@ impl fmt::Display for Level {
 }
 
 /// A token: proof of a level's features, and the few operations that plain code cannot express well.
-pub trait Simd: Copy + Send + Sync + 'static {
+pub trait Simd: Arith + Send + Sync + 'static {
     /// The level that a value proves.
     const LEVEL: Level;
     /// How many `f32` one register holds: a hint for the width of plain-array lanes.
@@ -204,6 +204,8 @@ macro_rules! token {
 #[derive(Debug, Clone, Copy)]
 pub struct Portable;
 
+impl Arith for Portable {}
+
 impl Simd for Portable {
     const LEVEL: Level = Level::Portable;
     const LANES: usize = 4;
@@ -219,6 +221,10 @@ impl Simd for Portable {
         op.run(self)
     }
 }
+
+mod arith;
+pub use arith::{Arith, F8, M8};
+pub(crate) use arith::{MAGIC, nearest_int};
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -13,16 +13,17 @@ use crate::simd::Simd;
 
 impl EncodeLanes for Iq4Nl {
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
-        batches::<V, Self>(
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
+        batches(
+            zero,
             src,
             out,
             #[inline(always)]
             |batch, out| {
-                let mut x = [V::splat(0.0); 32];
+                let mut x = [zero; 32];
                 batch.values(0, &mut x);
-                let sigma2 = if src.importance.is_some() { sum_of_squares(&x) } else { V::splat(0.0) };
-                let scale = scale(batch, 0, &x, sigma2 * V::splat(2.0 / 32.0), src.importance.is_some());
+                let sigma2 = if src.importance.is_some() { sum_of_squares(&x) } else { zero };
+                let scale = scale(batch, 0, &x, sigma2 * zero.splat(2.0 / 32.0), src.importance.is_some());
                 for (lane, block) in out.iter_mut().enumerate() {
                     let d = scale.get(lane);
                     block.d = F16::from_f32(d);
@@ -36,16 +37,16 @@ impl EncodeLanes for Iq4Nl {
 
 impl EncodeLanes for Iq4Xs {
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
-        batches::<V, Self>(
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
+        batches(
+            zero,
             src,
             out,
             #[inline(always)]
             |batch, out| {
                 let weighted = src.importance.is_some();
-                let zero = V::splat(0.0);
-                let sigma2 = if weighted { batch.sum_of_squares::<V>() } else { zero };
-                let sigma2 = sigma2 * V::splat(2.0 / 256.0);
+                let sigma2 = if weighted { batch.sum_of_squares() } else { zero };
+                let sigma2 = sigma2 * zero.splat(2.0 / 256.0);
                 let (mut x, mut scales) = ([zero; 32], [zero; 8]);
                 for j in 0..8 {
                     batch.values(32 * j, &mut x);
@@ -77,7 +78,7 @@ impl Encode for Iq4Xs {
 
 #[inline(always)]
 fn sum_of_squares<V: Lanes>(x: &[V; 32]) -> V {
-    let mut sum = V::splat(0.0);
+    let mut sum = x[0].splat(0.0);
     for &v in x {
         sum = sum + v * v;
     }
@@ -86,8 +87,8 @@ fn sum_of_squares<V: Lanes>(x: &[V; 32]) -> V {
 
 /// The scale of 32 weights that start at `offset` in each lane's block.
 #[inline(always)]
-fn scale<V: Lanes>(batch: &Batch<'_>, offset: usize, x: &[V; 32], sigma2: V, weighted: bool) -> V {
-    let mut w = [V::splat(0.0); 32];
+fn scale<V: Lanes>(batch: &Batch<'_, V>, offset: usize, x: &[V; 32], sigma2: V, weighted: bool) -> V {
+    let mut w = [batch.zero; 32];
     if weighted {
         batch.importance(offset, &mut w);
         for i in 0..32 {

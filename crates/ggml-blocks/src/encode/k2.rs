@@ -23,10 +23,11 @@ struct Weighted<V> {
 
 impl EncodeLanes for Q2K {
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
         let numerators = steps::<16>(-0.5, 0.1, 3.0);
         let weighted_numerators = steps::<37>(-0.9, 0.05, 3.0);
-        batches::<V, Self>(
+        batches(
+            zero,
             src,
             out,
             #[inline(always)]
@@ -60,8 +61,8 @@ impl Encode for Q2K {
 
 /// The search without importance: weights are the magnitudes, errors absolute.
 #[inline(always)]
-fn search<V: Lanes>(batch: &Batch<'_>, numerators: &[f32]) -> Fits<V> {
-    let zero = V::splat(0.0);
+fn search<V: Lanes>(batch: &Batch<'_, V>, numerators: &[f32]) -> Fits<V> {
+    let zero = batch.zero;
     let mut fits = [Fit::flat(zero); 16];
     let mut x = [zero; 16];
     for j in 0..16 {
@@ -76,12 +77,12 @@ fn search<V: Lanes>(batch: &Batch<'_>, numerators: &[f32]) -> Fits<V> {
 }
 
 #[inline(always)]
-fn search_weighted<V: Lanes>(batch: &Batch<'_>, numerators: &[f32]) -> (Fits<V>, Weighted<V>) {
-    let zero = V::splat(0.0);
+fn search_weighted<V: Lanes>(batch: &Batch<'_, V>, numerators: &[f32]) -> (Fits<V>, Weighted<V>) {
+    let zero = batch.zero;
     let mut fits = [Fit::flat(zero); 16];
     let mut sums = [zero; 16];
     let (mut x, mut w) = ([zero; 16], [zero; 16]);
-    let sigma2 = batch.sum_of_squares::<V>() / V::splat(256.0);
+    let sigma2 = batch.sum_of_squares() / zero.splat(256.0);
     for j in 0..16 {
         batch.values(16 * j, &mut x);
         batch.importance(16 * j, &mut w);

@@ -11,9 +11,12 @@ use crate::search::{q3, qx};
 use crate::simd::Simd;
 
 impl EncodeLanes for Q3K {
+    const NARROW: bool = true;
+
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
-        batches::<V, Self>(
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
+        batches(
+            zero,
             src,
             out,
             #[inline(always)]
@@ -33,8 +36,8 @@ impl Encode for Q3K {
 }
 
 #[inline(always)]
-fn plain<V: Lanes>(batch: &Batch<'_>, out: &mut [Q3K]) {
-    let zero = V::splat(0.0);
+fn plain<V: Lanes>(batch: &Batch<'_, V>, out: &mut [Q3K]) {
+    let zero = batch.zero;
     let (mut scales, mut levels) = ([zero; 16], [[zero; 16]; 16]);
     let mut x = [zero; 16];
     for j in 0..16 {
@@ -63,11 +66,11 @@ fn plain<V: Lanes>(batch: &Batch<'_>, out: &mut [Q3K]) {
 }
 
 #[inline(always)]
-fn weighted<V: Lanes>(batch: &Batch<'_>, out: &mut [Q3K]) {
-    let zero = V::splat(0.0);
+fn weighted<V: Lanes>(batch: &Batch<'_, V>, out: &mut [Q3K]) {
+    let zero = batch.zero;
     let (mut scales, mut iscales, mut sums) = ([zero; 16], [zero; 16], [zero; 16]);
     let (mut x, mut w) = ([zero; 16], [zero; 16]);
-    let sigma2 = V::splat(2.0) * batch.sum_of_squares::<V>() / V::splat(256.0);
+    let sigma2 = zero.splat(2.0) * batch.sum_of_squares() / zero.splat(256.0);
     for j in 0..16 {
         batch.values(16 * j, &mut x);
         batch.importance(16 * j, &mut w);

@@ -34,9 +34,10 @@ impl<V: Lanes> Fits<V> {
 
 impl EncodeLanes for Q4K {
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
         let numerators = steps::<21>(-1.0, 0.1, 15.0);
         encode::<V, Self, 15>(
+            zero,
             src,
             out,
             &numerators,
@@ -57,9 +58,10 @@ impl EncodeLanes for Q4K {
 
 impl EncodeLanes for Q5K {
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
         let numerators = steps::<16>(-0.5, 0.1, 31.0);
         encode::<V, Self, 31>(
+            zero,
             src,
             out,
             &numerators,
@@ -100,6 +102,7 @@ impl Encode for Q5K {
 
 #[inline(always)]
 fn encode<V: Lanes, B: EncodeLanes, const TOP: i32>(
+    zero: V,
     src: Rows<'_>,
     out: &mut [B],
     numerators: &[f32],
@@ -107,7 +110,8 @@ fn encode<V: Lanes, B: EncodeLanes, const TOP: i32>(
 ) {
     let weighted = src.importance.is_some();
     let weighted_numerators = steps::<37>(-0.9, 0.05, TOP as f32);
-    batches::<V, B>(
+    batches(
+        zero,
         src,
         out,
         #[inline(always)]
@@ -135,8 +139,8 @@ fn encode<V: Lanes, B: EncodeLanes, const TOP: i32>(
 
 /// The search without importance: weights are the magnitude plus the sub-block's RMS.
 #[inline(always)]
-fn search<V: Lanes, const TOP: i32>(batch: &Batch<'_>, numerators: &[f32]) -> Fits<V> {
-    let zero = V::splat(0.0);
+fn search<V: Lanes, const TOP: i32>(batch: &Batch<'_, V>, numerators: &[f32]) -> Fits<V> {
+    let zero = batch.zero;
     let mut fits = [Fit::flat(zero); 8];
     let (mut x, mut w) = ([zero; 32], [zero; 32]);
     for j in 0..8 {
@@ -145,7 +149,7 @@ fn search<V: Lanes, const TOP: i32>(batch: &Batch<'_>, numerators: &[f32]) -> Fi
         for v in x {
             sum = sum + v * v;
         }
-        let rms = (sum / V::splat(32.0)).sqrt();
+        let rms = (sum / zero.splat(32.0)).sqrt();
         for i in 0..32 {
             w[i] = rms + x[i].abs();
         }
@@ -156,12 +160,12 @@ fn search<V: Lanes, const TOP: i32>(batch: &Batch<'_>, numerators: &[f32]) -> Fi
 
 /// The search with importance, and the sum of weights of each sub-block.
 #[inline(always)]
-fn search_weighted<V: Lanes, const TOP: i32>(batch: &Batch<'_>, numerators: &[f32]) -> (Fits<V>, [V; 8]) {
-    let zero = V::splat(0.0);
+fn search_weighted<V: Lanes, const TOP: i32>(batch: &Batch<'_, V>, numerators: &[f32]) -> (Fits<V>, [V; 8]) {
+    let zero = batch.zero;
     let mut fits = [Fit::flat(zero); 8];
     let mut sums = [zero; 8];
     let (mut x, mut w) = ([zero; 32], [zero; 32]);
-    let sigma2 = V::splat(2.0) * batch.sum_of_squares::<V>() / V::splat(256.0);
+    let sigma2 = zero.splat(2.0) * batch.sum_of_squares() / zero.splat(256.0);
     for j in 0..8 {
         batch.values(32 * j, &mut x);
         batch.importance(32 * j, &mut w);
@@ -196,8 +200,7 @@ impl<V: Lanes> Weighted<V> {
 
 #[inline(always)]
 fn scales_weighted<V: Lanes>(fits: &Fits<V>, sums: &[V; 8]) -> Weighted<V> {
-    let zero = V::splat(0.0);
-    let (mut scales, mut mins) = ([zero; 8], [zero; 8]);
+    let (mut scales, mut mins) = (*sums, *sums);
     let d = qp(&fits.0.map(|f| f.scale), sums, 63.0, &mut scales);
     let dmin = qp(&fits.0.map(|f| f.min), sums, 63.0, &mut mins);
     Weighted { d, dmin, scales, mins }

@@ -12,14 +12,15 @@ use crate::simd::Simd;
 
 impl EncodeLanes for Q6K {
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
         let weighted = src.importance.is_some();
-        batches::<V, Self>(
+        batches(
+            zero,
             src,
             out,
             #[inline(always)]
             |batch, out| {
-                let zero = V::splat(0.0);
+                let zero = batch.zero;
                 let (mut x, mut w) = ([zero; 16], [zero; 16]);
                 let (mut scales, mut iscales) = ([zero; 16], [zero; 16]);
                 for j in 0..16 {

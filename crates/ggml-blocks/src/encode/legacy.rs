@@ -108,9 +108,10 @@ fn affine<B: Put>(x: &[f32; 32], out: &mut B) {
 
 /// `Q4_0` and `Q5_0` under importance.
 #[inline(always)]
-fn symmetric_weighted<V: Lanes, B: Put>(src: Rows<'_>, out: &mut [B]) {
+fn symmetric_weighted<V: Lanes, B: Put>(zero: V, src: Rows<'_>, out: &mut [B]) {
     let half = (B::TOP + 1) / 2;
     weighted::<V, B, _>(
+        zero,
         src,
         out,
         #[inline(always)]
@@ -132,9 +133,10 @@ fn symmetric_weighted<V: Lanes, B: Put>(src: Rows<'_>, out: &mut [B]) {
 
 /// `Q4_1` and `Q5_1` under importance.
 #[inline(always)]
-fn affine_weighted<V: Lanes, B: Put>(src: Rows<'_>, out: &mut [B]) {
+fn affine_weighted<V: Lanes, B: Put>(zero: V, src: Rows<'_>, out: &mut [B]) {
     let numerators = steps::<37>(-0.9, 0.05, B::TOP as f32);
     weighted::<V, B, _>(
+        zero,
         src,
         out,
         #[inline(always)]
@@ -152,17 +154,18 @@ fn affine_weighted<V: Lanes, B: Put>(src: Rows<'_>, out: &mut [B]) {
 /// Hands values and weights of each batch to `search`, and what it gives back every block.
 #[inline(always)]
 fn weighted<V: Lanes, B: Put, F: Fn(usize, &[f32; 32], &mut B)>(
+    zero: V,
     src: Rows<'_>,
     out: &mut [B],
     search: impl Fn(&[V; 32], &[V; 32]) -> F,
 ) {
-    let sigma2 = sigma2::<V>(src);
-    batches::<V, B>(
+    let sigma2 = sigma2(zero, src);
+    batches(
+        zero,
         src,
         out,
         #[inline(always)]
         |batch, out| {
-            let zero = V::splat(0.0);
             let (mut x, mut w) = ([zero; 32], [zero; 32]);
             batch.values(0, &mut x);
             batch.importance(0, &mut w);
@@ -192,9 +195,9 @@ macro_rules! legacy {
 
         impl EncodeLanes for $name {
             #[inline(always)]
-            fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
+            fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
                 if src.importance.is_some() {
-                    $weighted::<V, Self>(src, out);
+                    $weighted(zero, src, out);
                 } else {
                     for (x, block) in src.values.as_chunks().0.iter().zip(out) {
                         $flat(x, block);

@@ -11,13 +11,14 @@ use crate::simd::Simd;
 impl EncodeLanes for Q1_0 {
     /// In lanes because of the sum, whose order is fixed.
     #[inline(always)]
-    fn encode_lanes<V: Lanes>(src: Rows<'_>, out: &mut [Self]) {
-        batches::<V, Self>(
+    fn encode_lanes<V: Lanes>(zero: V, src: Rows<'_>, out: &mut [Self]) {
+        batches(
+            zero,
             src,
             out,
             #[inline(always)]
             |batch, out| {
-                let mut sum = V::splat(0.0);
+                let mut sum = zero;
                 let mut x = [sum; 32];
                 for j in 0..4 {
                     batch.values(32 * j, &mut x);
@@ -25,7 +26,7 @@ impl EncodeLanes for Q1_0 {
                         sum = sum + v.abs();
                     }
                 }
-                let mean = sum / V::splat(128.0);
+                let mean = sum / zero.splat(128.0);
                 for (lane, block) in out.iter_mut().enumerate() {
                     block.d = F16::from_f32(mean.get(lane));
                     block.qs = signs(batch.block(lane));

@@ -143,7 +143,7 @@ fn encode(f: &Format, x: &[f32], row_len: usize, w: Option<&[f32]>) -> Result<Ve
 fn reference<B: EncodeLanes>(x: &[f32], row_len: usize, w: Option<&[f32]>) -> Vec<u8> {
     let mut out = vec![0xA5; x.len() / B::LEN * size_of::<B>()];
     let src = Rows { values: x, row_len, importance: w };
-    B::encode_lanes::<f32>(src, cast_blocks_mut(&mut out).expect("whole blocks"));
+    B::encode_lanes(0f32, src, cast_blocks_mut(&mut out).expect("whole blocks"));
     out
 }
 

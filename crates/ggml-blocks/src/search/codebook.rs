@@ -19,9 +19,9 @@ const MIDDLES: [f32; 15] = {
 /// The level nearest to `x`, by value. `x` is not NaN.
 #[inline(always)]
 fn nearest_value<V: Lanes>(x: V) -> V {
-    let mut value = V::splat(f32::from(IQ4_LEVELS[0]));
+    let mut value = x.splat(f32::from(IQ4_LEVELS[0]));
     for i in 0..15 {
-        value = V::select(x.ge(V::splat(MIDDLES[i])), V::splat(f32::from(IQ4_LEVELS[i + 1])), value);
+        value = V::select(x.ge(x.splat(MIDDLES[i])), x.splat(f32::from(IQ4_LEVELS[i + 1])), value);
     }
     value
 }
@@ -39,18 +39,18 @@ pub(crate) fn iq4_index(x: f32) -> u8 {
 /// The scale that ggml's search with `ntry` 7 finds for 32 elements under weights `w`.
 #[inline(always)]
 pub(crate) fn iq4_scale<V: Lanes>(x: &[V; 32], w: &[V; 32]) -> V {
-    let zero = V::splat(0.0);
+    let zero = x[0].splat(0.0);
     let (amax, max) = signed_max(x);
-    let dead = amax.lt(V::splat(GROUP_MAX_EPS));
-    if V::all(dead) {
+    let dead = amax.lt(zero.splat(GROUP_MAX_EPS));
+    if zero.all(dead) {
         return zero;
     }
     let first = f32::from(IQ4_LEVELS[0]);
-    let (sumqx, sumq2) = sums(x, w, V::splat(1.0) / (-max / V::splat(first)));
+    let (sumqx, sumq2) = sums(x, w, zero.splat(1.0) / (-max / zero.splat(first)));
     let mut scale = V::select(sumq2.gt(zero), sumqx / sumq2, zero);
     let mut best = scale * sumqx;
     for step in -7..=7_i8 {
-        let (sumqx, sumq2) = sums(x, w, V::splat(f32::from(step) + first) / max);
+        let (sumqx, sumq2) = sums(x, w, zero.splat(f32::from(step) + first) / max);
         let better = sumq2.gt(zero) & (sumqx * sumqx).gt(best * sumq2);
         let fitted = sumqx / sumq2;
         scale = V::select(better, fitted, scale);
@@ -62,7 +62,8 @@ pub(crate) fn iq4_scale<V: Lanes>(x: &[V; 32], w: &[V; 32]) -> V {
 /// `sum w*q*x` and `sum w*q*q` over the levels of one inverse scale.
 #[inline(always)]
 fn sums<V: Lanes>(x: &[V; 32], w: &[V; 32], iscale: V) -> (V, V) {
-    let (mut sumqx, mut sumq2) = (V::splat(0.0), V::splat(0.0));
+    let zero = iscale.splat(0.0);
+    let (mut sumqx, mut sumq2) = (zero, zero);
     for i in 0..32 {
         let q = nearest_value(iscale * x[i]);
         let wq = w[i] * q;

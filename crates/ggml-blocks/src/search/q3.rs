@@ -11,12 +11,12 @@ use crate::lanes::Lanes;
 /// The scale and, in `levels`, one level per element (`-nmax` where all is zero: ggml's stored 0).
 #[inline(always)]
 pub(crate) fn q3<V: Lanes>(x: &[V; 16], nmax: f32, levels: &mut [V; 16]) -> V {
-    let zero = V::splat(0.0);
-    let (lo, hi) = (V::splat(-nmax), V::splat(nmax - 1.0));
+    let zero = x[0].splat(0.0);
+    let (lo, hi) = (zero.splat(-nmax), zero.splat(nmax - 1.0));
     let (amax, max) = signed_max(x);
-    let dead = amax.lt(V::splat(GROUP_MAX_EPS));
+    let dead = amax.lt(zero.splat(GROUP_MAX_EPS));
     *levels = [lo; 16];
-    if V::all(dead) {
+    if zero.all(dead) {
         return zero;
     }
     let live = !dead;
@@ -37,11 +37,11 @@ pub(crate) fn q3<V: Lanes>(x: &[V; 16], nmax: f32, levels: &mut [V; 16]) -> V {
             let sl2 = suml2 - w[i] * l[i] * l[i];
             let new = (x[i] * sl2 / slx).nearest_wrapping().max_gt(lo).min_lt(hi);
             let wants = slx.gt(zero) & live & new.ne(l[i]);
-            if V::any(wants) {
+            if zero.any(wants) {
                 let slx = slx + wx[i] * new;
                 let sl2 = sl2 + w[i] * new * new;
                 let better = wants & sl2.gt(zero) & (slx * slx * suml2).gt(sumlx * sumlx * sl2);
-                changed |= V::any(better);
+                changed |= zero.any(better);
                 l[i] = V::select(better, new, l[i]);
                 sumlx = V::select(better, slx, sumlx);
                 suml2 = V::select(better, sl2, suml2);

@@ -27,7 +27,7 @@ impl<V: Lanes> Fit<V> {
     /// A sub-block of equal weights without a scale.
     #[inline(always)]
     pub(crate) fn flat(min: V) -> Self {
-        let zero = V::splat(0.0);
+        let zero = min.splat(0.0);
         Self { scale: zero, min, iscale: zero, base: zero, guess: zero }
     }
 
@@ -65,7 +65,8 @@ pub(crate) fn qkx<V: Lanes, const N: usize, const MAD: bool, const CLAMP_FIRST: 
     nmax: f32,
     numerators: &[f32],
 ) -> Fit<V> {
-    let (zero, top) = (V::splat(0.0), V::splat(nmax));
+    let zero = x[0].splat(0.0);
+    let top = zero.splat(nmax);
     let (mut lowest, mut max, mut sum_w) = (x[0], x[0], w[0]);
     let mut sum_x = sum_w * x[0];
     for i in 1..N {
@@ -77,14 +78,14 @@ pub(crate) fn qkx<V: Lanes, const N: usize, const MAD: bool, const CLAMP_FIRST: 
     // `if (min > 0) min = 0` keeps a -0.0.
     let first_min = zero.min_lt(lowest);
     let flat = if CLAMP_FIRST { max.le(first_min) } else { max.eq(first_min) };
-    if V::all(flat) {
+    if zero.all(flat) {
         return Fit::flat(-first_min);
     }
     let extremes = Extremes { lowest, max, flat };
 
     let mut min = first_min;
     let mut iscale = top / (max - min);
-    let mut scale = V::splat(1.0) / iscale;
+    let mut scale = zero.splat(1.0) / iscale;
     let mut best = zero;
     let fast = extremes.in_range(iscale, min);
     for i in 0..N {
@@ -93,10 +94,10 @@ pub(crate) fn qkx<V: Lanes, const N: usize, const MAD: bool, const CLAMP_FIRST: 
         best = best + w[i] * error::<V, MAD>(scale * l + min - x[i]);
     }
     let mut kept = (iscale, min);
-    let mut guess = V::splat(1.0);
+    let mut guess = zero.splat(1.0);
     let mut levels = [zero; N];
     for &numerator in numerators {
-        iscale = V::splat(numerator) / (max - min);
+        iscale = zero.splat(numerator) / (max - min);
         let sums = if CLAMP_FIRST || extremes.in_range(iscale, min) {
             round::<V, N, false>(x, w, iscale, min, top, &mut levels)
         } else {
@@ -142,10 +143,10 @@ impl<V: Lanes> Extremes<V> {
     /// the wrapping form.
     #[inline(always)]
     fn in_range(&self, iscale: V, min: V) -> bool {
-        let limit = V::splat(NEAREST_LIMIT);
+        let limit = min.splat(NEAREST_LIMIT);
         let high = (iscale * (self.max - min)).abs().le(limit);
         let low = (iscale * (self.lowest - min)).abs().le(limit);
-        !V::any(!self.flat & !(high & low))
+        !min.any(!self.flat & !(high & low))
     }
 }
 
@@ -170,7 +171,7 @@ fn round<V: Lanes, const N: usize, const WRAPPING: bool>(
     top: V,
     levels: &mut [V; N],
 ) -> Sums<V> {
-    let zero = V::splat(0.0);
+    let zero = x[0].splat(0.0);
     let mut sums = Sums { l: zero, l2: zero, xl: zero };
     for i in 0..N {
         let v = iscale * (x[i] - min);

@@ -8,18 +8,19 @@ use crate::lanes::Lanes;
 /// negative one wraps there.
 #[inline(always)]
 pub(crate) fn qp<V: Lanes, const N: usize>(x: &[V; N], w: &[V; N], nmax: f32, levels: &mut [V; N]) -> V {
-    let (zero, top) = (V::splat(0.0), V::splat(nmax));
+    let zero = x[0].splat(0.0);
+    let top = zero.splat(nmax);
     *levels = [zero; N];
     let mut max = zero;
     for &v in x {
         max = max.max_gt(v);
     }
-    let dead = max.lt(V::splat(GROUP_MAX_EPS));
-    if V::all(dead) {
+    let dead = max.lt(zero.splat(GROUP_MAX_EPS));
+    if zero.all(dead) {
         return zero;
     }
     let mut iscale = top / max;
-    let scale = V::splat(1.0) / iscale;
+    let scale = zero.splat(1.0) / iscale;
     let mut best = zero;
     for i in 0..N {
         let diff = x[i] - scale * as_u8((iscale * x[i]).nearest_wrapping());
@@ -29,8 +30,8 @@ pub(crate) fn qp<V: Lanes, const N: usize>(x: &[V; N], w: &[V; N], nmax: f32, le
         if step == 0 {
             continue;
         }
-        let candidate = V::splat(0.1 * f32::from(step) + nmax) / max;
-        let scale = V::splat(1.0) / candidate;
+        let candidate = zero.splat(0.1 * f32::from(step) + nmax) / max;
+        let scale = zero.splat(1.0) / candidate;
         let mut err = zero;
         for i in 0..N {
             let diff = x[i] - scale * (candidate * x[i]).nearest_wrapping().min_lt(top);
@@ -63,7 +64,7 @@ pub(crate) fn qp<V: Lanes, const N: usize>(x: &[V; N], w: &[V; N], nmax: f32, le
             next[i] = V::select(better, as_u8(new), l);
             sumlx = V::select(better, slx2, sumlx);
             suml2 = V::select(better, sl22, suml2);
-            changed |= V::any(better);
+            changed |= zero.any(better);
         }
         *levels = next;
         if !changed {
@@ -80,7 +81,7 @@ pub(crate) fn qp<V: Lanes, const N: usize>(x: &[V; N], w: &[V; N], nmax: f32, le
 #[inline(always)]
 fn as_u8<V: Lanes>(l: V) -> V {
     // Round to a multiple of 256 below: exact, since |l| < 2^23.
-    let (step, inverse) = (V::splat(256.0), V::splat(1.0 / 256.0));
+    let (step, inverse) = (l.splat(256.0), l.splat(1.0 / 256.0));
     let mut down = (l * inverse).nearest() * step;
     down = V::select(down.gt(l), down - step, down);
     l - down

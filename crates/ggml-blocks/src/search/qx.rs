@@ -12,17 +12,17 @@ pub(crate) fn qx<V: Lanes, const N: usize, const WRAPPING: bool>(
     w: &[V; N],
     nmax: f32,
 ) -> (V, V) {
-    let zero = V::splat(0.0);
+    let zero = x[0].splat(0.0);
     let (amax, max) = signed_max(x);
-    let dead = amax.lt(V::splat(GROUP_MAX_EPS));
-    if V::all(dead) {
-        return (zero, V::splat(f32::NAN));
+    let dead = amax.lt(zero.splat(GROUP_MAX_EPS));
+    if zero.all(dead) {
+        return (zero, zero.splat(f32::NAN));
     }
     let mut wx = [zero; N];
     for i in 0..N {
         wx[i] = w[i] * x[i];
     }
-    let mut iscale = V::splat(-nmax) / max;
+    let mut iscale = zero.splat(-nmax) / max;
     let (sumlx, suml2) = sums::<V, N, WRAPPING>(x, w, &wx, nmax, iscale);
     let mut scale = V::select(suml2.ne(zero), sumlx / suml2, zero);
     let mut best = scale * sumlx;
@@ -30,7 +30,7 @@ pub(crate) fn qx<V: Lanes, const N: usize, const WRAPPING: bool>(
         if step == 0 {
             continue;
         }
-        let candidate = V::splat(-(nmax + 0.1 * f32::from(step))) / max;
+        let candidate = zero.splat(-(nmax + 0.1 * f32::from(step))) / max;
         let (sumlx, suml2) = sums::<V, N, WRAPPING>(x, w, &wx, nmax, candidate);
         let better = suml2.gt(zero) & (sumlx * sumlx).gt(best * suml2);
         let fitted = sumlx / suml2;
@@ -38,7 +38,7 @@ pub(crate) fn qx<V: Lanes, const N: usize, const WRAPPING: bool>(
         best = V::select(better, fitted * sumlx, best);
         iscale = V::select(better, candidate, iscale);
     }
-    (V::select(dead, zero, scale), V::select(dead, V::splat(f32::NAN), iscale))
+    (V::select(dead, zero, scale), V::select(dead, zero.splat(f32::NAN), iscale))
 }
 
 /// `sum w*x*l` and `sum w*l*l` over the levels of one inverse scale.
@@ -50,8 +50,9 @@ fn sums<V: Lanes, const N: usize, const WRAPPING: bool>(
     nmax: f32,
     iscale: V,
 ) -> (V, V) {
-    let (lo, hi) = (V::splat(-nmax), V::splat(nmax - 1.0));
-    let (mut sumlx, mut suml2) = (V::splat(0.0), V::splat(0.0));
+    let (lo, hi) = (iscale.splat(-nmax), iscale.splat(nmax - 1.0));
+    let zero = iscale.splat(0.0);
+    let (mut sumlx, mut suml2) = (zero, zero);
     for i in 0..N {
         let v = iscale * x[i];
         // Of finite elements, |v| <= nmax + 0.9: far from where `nearest_int` wraps.

@@ -22,6 +22,8 @@ macro_rules! avx512 {
     };
 }
 
+mod arith;
+
 avx2! { token
     /// Proof of AVX2, FMA, F16C, BMI1, BMI2, LZCNT and POPCNT. (FMA is never used for codecs.)
     Avx2

@@ -1,0 +1,86 @@
+//! Arithmetic on eight floats: one instruction each on AVX2, plain loops elsewhere.
+
+/// Eight floats, none of which knows the others.
+pub type F8 = [f32; 8];
+
+/// Eight truth values: all bits set, or none.
+pub type M8 = [u32; 8];
+
+/// 1.5 * 2^23: adding it leaves the nearest integer (ties to even) in the low mantissa bits.
+pub(crate) const MAGIC: f32 = 12_582_912.0;
+
+/// ggml's `nearest_int`. Wraps outside of ±4194303, as ggml's does.
+#[inline(always)]
+pub(crate) fn nearest_int(v: f32) -> i32 {
+    ((v + MAGIC).to_bits() & 0x7f_ffff) as i32 - 0x40_0000
+}
+
+macro_rules! each {
+    ($($(#[$doc:meta])* $name:ident ($($a:ident),+) -> $out:ident $e:expr;)+) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        fn $name(self, $($a: F8),+) -> $out {
+            core::array::from_fn(#[inline(always)] |i| { $(let $a = $a[i];)+ $e })
+        }
+    )+ };
+}
+
+#[inline(always)]
+fn mask(b: bool) -> u32 {
+    if b { u32::MAX } else { 0 }
+}
+
+/// The operations, each on every lane for itself and rounded once.
+pub trait Arith: Copy {
+    each! {
+        /// `a + b`.
+        add(a, b) -> F8 a + b;
+        /// `a - b`.
+        sub(a, b) -> F8 a - b;
+        /// `a * b`.
+        mul(a, b) -> F8 a * b;
+        /// `a / b`.
+        div(a, b) -> F8 a / b;
+        /// The square root.
+        sqrt(a) -> F8 a.sqrt();
+        /// `a < b ? a : b`: `b` where either is NaN.
+        min(a, b) -> F8 if a < b { a } else { b };
+        /// `a > b ? a : b`: `b` where either is NaN.
+        max(a, b) -> F8 if a > b { a } else { b };
+        /// `a > b`, false with NaN.
+        gt(a, b) -> M8 mask(a > b);
+        /// `a >= b`, false with NaN.
+        ge(a, b) -> M8 mask(a >= b);
+        /// `a == b`, false with NaN.
+        eq(a, b) -> M8 mask(a == b);
+        /// `nearest_int` as a float, wrapping as ggml's.
+        nearest_wrapping(a) -> F8 nearest_int(a) as f32;
+    }
+
+    /// The number in every lane.
+    #[inline(always)]
+    fn splat(self, v: f32) -> F8 {
+        [v; 8]
+    }
+
+    /// `m ? a : b`.
+    #[inline(always)]
+    fn select(self, m: M8, a: F8, b: F8) -> F8 {
+        core::array::from_fn(
+            #[inline(always)]
+            |i| if m[i] != 0 { a[i] } else { b[i] },
+        )
+    }
+
+    /// Whether any lane is set.
+    #[inline(always)]
+    fn any(self, m: M8) -> bool {
+        m.iter().fold(0, |a, b| a | b) != 0
+    }
+
+    /// Rows become columns.
+    #[inline(always)]
+    fn transpose(self, rows: [F8; 8]) -> [F8; 8] {
+        core::array::from_fn(|i| rows.map(|row| row[i]))
+    }
+}

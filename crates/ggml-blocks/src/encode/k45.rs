@@ -127,7 +127,7 @@ fn encode<V: Lanes, B: EncodeLanes, const TOP: i32>(
             }
             for (lane, block) in out.iter_mut().enumerate() {
                 let scales = match &weighted_scales {
-                    Some(found) => found.lane(lane),
+                    Some(found) => found.lane(lane, if TOP == 31 { 63 } else { u8::MAX }),
                     None => scales_plain(&fits, lane),
                 };
                 let levels = levels::<V, TOP>(batch.block(lane), &scales, &fits, lane, weighted);
@@ -188,8 +188,9 @@ struct Weighted<V> {
 
 impl<V: Lanes> Weighted<V> {
     #[inline(always)]
-    fn lane(&self, lane: usize) -> Scales {
-        let byte = |v: &[V; 8]| core::array::from_fn(|j| v[j].get(lane) as u8);
+    fn lane(&self, lane: usize, cap: u8) -> Scales {
+        // Of a level that went below 0, ggml keeps the low byte; for `Q5_K` it then takes the minimum.
+        let byte = |v: &[V; 8]| core::array::from_fn(|j| (v[j].get(lane) as u8).min(cap));
         Scales {
             d: F16::from_f32(self.d.get(lane)),
             dmin: F16::from_f32(self.dmin.get(lane)),

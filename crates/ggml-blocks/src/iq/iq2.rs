@@ -6,7 +6,7 @@ use super::steps::{Again, Found, Steps, Sub, search};
 use zerocopy::little_endian::U16;
 
 use crate::formats::{iq2_s::Iq2S, iq2_xs::Iq2Xs, iq2_xxs::Iq2Xxs};
-use crate::lanes::{Lanes, Pack};
+use crate::lanes::{Lanes, Wide};
 use crate::search::qp;
 use crate::simd::Simd;
 use crate::{Encode, EncodeError, F16, Rows};
@@ -43,14 +43,15 @@ fn iq2_xxs<S: Simd>(simd: S, book: &Codebook, x: &Weights, importance: &Weights)
         signs[ib] = subs[ib].even_signs(bits);
     }
     // The first scales, of all eight sub-blocks at once.
-    let (mut xs, mut ws) = ([Pack::<8>::splat(0.0); 32], [Pack::<8>::splat(0.0); 32]);
+    let zero = Wide::<S, 1>::zero(simd);
+    let (mut xs, mut ws) = ([zero; 32], [zero; 32]);
     for i in 0..32 {
         for ib in 0..8 {
             xs[i].set(ib, subs[ib].x[i]);
             ws[i].set(ib, subs[ib].w[i]);
         }
     }
-    let first = qp(&xs, &ws, 4.0, &mut [Pack::splat(0.0); 32]);
+    let first = qp(&xs, &ws, 4.0, &mut [zero; 32]);
 
     let mut scales = [0.0; 8];
     let mut max_scale = 0.0;

@@ -1,29 +1,58 @@
 //! What the encoders of IQ2 and IQ3 share around the scale search: importance to weights, signs, and
 //! the quantization of the sub-block scales.
 
+use super::codebook::Codebook;
 use super::steps::Sub;
 use crate::lanes::nearest_int;
+use crate::simd::{Simd, SimdOp};
 use crate::{Encode, EncodeError, F16, Rows};
 
 /// The weights of a super-block.
 pub(super) type Weights = [f32; 256];
 
-/// Encodes every super-block by `encode`, which gives `None` where the scale has no finite f16.
+/// A codebook format: how one super-block is encoded.
+pub(super) trait SuperBlock: Encode {
+    /// The codebook, made on first use.
+    fn book() -> &'static Codebook;
+    /// `None` where the scale has no finite f16. The importance is there if the format requires it.
+    fn encode_one<S: Simd>(
+        simd: S,
+        book: &Codebook,
+        x: &Weights,
+        importance: Option<&Weights>,
+    ) -> Option<Self>;
+}
+
+/// Encodes rows block by block. Vectors hold eight candidates, so wider registers would not help.
 #[inline(always)]
-pub(super) fn each_block<B: Encode>(
+pub(super) fn encode<S: Simd, B: SuperBlock>(
+    simd: S,
     src: Rows<'_>,
     out: &mut [B],
-    mut encode: impl FnMut(&Weights, Option<&Weights>) -> Option<B>,
 ) -> Result<(), EncodeError> {
-    let blocks = src.values.as_chunks::<256>().0;
-    for (n, (x, out)) in blocks.iter().zip(out).enumerate() {
-        let importance = src.importance_of(n, 256).and_then(|w| w.first_chunk());
-        *out = encode(x, importance).ok_or(EncodeError::Unrepresentable {
-            name: B::TYPE.name().unwrap_or("block"),
-            index: n * 256,
-        })?;
+    simd.narrow().run(Blocks { src, out })
+}
+
+struct Blocks<'a, B> {
+    src: Rows<'a>,
+    out: &'a mut [B],
+}
+
+impl<B: SuperBlock> SimdOp for Blocks<'_, B> {
+    type Output = Result<(), EncodeError>;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Self::Output {
+        let book = B::book();
+        let blocks = self.src.values.as_chunks::<256>().0;
+        for (n, (x, out)) in blocks.iter().zip(self.out).enumerate() {
+            let importance = self.src.importance_of(n, 256).and_then(|w| w.first_chunk());
+            *out = B::encode_one(simd, book, x, importance).ok_or(EncodeError::Unrepresentable {
+                name: B::TYPE.name().unwrap_or("block"),
+                index: n * 256,
+            })?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The mean square, or `factor` times it.

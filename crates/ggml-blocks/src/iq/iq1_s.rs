@@ -2,7 +2,7 @@
 
 use zerocopy::little_endian::U16;
 
-use super::block::{Weights, block_scale, each_block, larger, part, scale_level, sigma2, weigh};
+use super::block::{SuperBlock, Weights, block_scale, encode, larger, part, scale_level, sigma2, weigh};
 use super::codebook::{self, Codebook};
 use super::split::{DOWN, Estimate, Split, Sums, UP, best_split};
 use super::ternary::{levels, max_abs, none_negative, order, ranks, snap, value};
@@ -16,13 +16,23 @@ const TINY: f32 = 1e-12;
 impl Encode for Iq1S {
     #[inline(always)]
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        let book = codebook::iq1();
-        each_block(
-            src,
-            out,
-            #[inline(always)]
-            |x, importance| block(simd, book, x, importance?),
-        )
+        encode(simd, src, out)
+    }
+}
+
+impl SuperBlock for Iq1S {
+    fn book() -> &'static Codebook {
+        codebook::iq1()
+    }
+
+    #[inline(always)]
+    fn encode_one<S: Simd>(
+        simd: S,
+        book: &Codebook,
+        x: &Weights,
+        importance: Option<&Weights>,
+    ) -> Option<Self> {
+        block(simd, book, x, importance?)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The encoders of `IQ2_XXS`, `IQ2_XS` and `IQ2_S`: groups of eight weights on grids of the levels 1, 3, 5.
 
-use super::block::{Weights, block_scale, each_block, larger, nibbles, part, scale_level, sigma2, weigh};
+use super::block::{
+    SuperBlock, Weights, block_scale, encode, larger, nibbles, part, scale_level, sigma2, weigh,
+};
 use super::codebook::{self, Codebook};
 use super::steps::{Again, Found, Steps, Sub, search};
 use zerocopy::little_endian::U16;
@@ -17,13 +19,23 @@ const XS: Steps = Steps { first: -9, count: 19, by: 0.1, again: Again::Off };
 impl Encode for Iq2Xxs {
     #[inline(always)]
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        let book = codebook::iq2_xxs();
-        each_block(
-            src,
-            out,
-            #[inline(always)]
-            |x, importance| iq2_xxs(simd, book, x, importance?),
-        )
+        encode(simd, src, out)
+    }
+}
+
+impl SuperBlock for Iq2Xxs {
+    fn book() -> &'static Codebook {
+        codebook::iq2_xxs()
+    }
+
+    #[inline(always)]
+    fn encode_one<S: Simd>(
+        simd: S,
+        book: &Codebook,
+        x: &Weights,
+        importance: Option<&Weights>,
+    ) -> Option<Self> {
+        iq2_xxs(simd, book, x, importance?)
     }
 }
 
@@ -97,13 +109,23 @@ pub(super) fn flip(signs: u32, scale: f32) -> u32 {
 impl Encode for Iq2Xs {
     #[inline(always)]
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        let book = codebook::iq2_xs();
-        each_block(
-            src,
-            out,
-            #[inline(always)]
-            |x, importance| iq2_xs(simd, book, x, importance?),
-        )
+        encode(simd, src, out)
+    }
+}
+
+impl SuperBlock for Iq2Xs {
+    fn book() -> &'static Codebook {
+        codebook::iq2_xs()
+    }
+
+    #[inline(always)]
+    fn encode_one<S: Simd>(
+        simd: S,
+        book: &Codebook,
+        x: &Weights,
+        importance: Option<&Weights>,
+    ) -> Option<Self> {
+        iq2_xs(simd, book, x, importance?)
     }
 }
 
@@ -138,13 +160,23 @@ fn iq2_xs<S: Simd>(simd: S, book: &Codebook, x: &Weights, importance: &Weights) 
 impl Encode for Iq2S {
     #[inline(always)]
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        let book = codebook::iq2_s();
-        each_block(
-            src,
-            out,
-            #[inline(always)]
-            |x, importance| iq2_s(simd, book, x, importance),
-        )
+        encode(simd, src, out)
+    }
+}
+
+impl SuperBlock for Iq2S {
+    fn book() -> &'static Codebook {
+        codebook::iq2_s()
+    }
+
+    #[inline(always)]
+    fn encode_one<S: Simd>(
+        simd: S,
+        book: &Codebook,
+        x: &Weights,
+        importance: Option<&Weights>,
+    ) -> Option<Self> {
+        iq2_s(simd, book, x, importance)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The encoders of `IQ3_XXS` and `IQ3_S`: groups of four weights on grids of the levels 1, 3 .. 15.
 
-use super::block::{Weights, block_scale, each_block, larger, nibbles, part, scale_level, sigma2, weigh};
+use super::block::{
+    SuperBlock, Weights, block_scale, encode, larger, nibbles, part, scale_level, sigma2, weigh,
+};
 use super::codebook::{self, Codebook};
 use super::iq2::flip;
 use super::steps::{Again, Found, Steps, Sub, search};
@@ -28,13 +30,23 @@ fn weights(x: &[f32; 32], importance: Option<&Weights>, ib: usize, sigma2: f32) 
 impl Encode for Iq3Xxs {
     #[inline(always)]
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        let book = codebook::iq3_xxs();
-        each_block(
-            src,
-            out,
-            #[inline(always)]
-            |x, importance| iq3_xxs(simd, book, x, importance),
-        )
+        encode(simd, src, out)
+    }
+}
+
+impl SuperBlock for Iq3Xxs {
+    fn book() -> &'static Codebook {
+        codebook::iq3_xxs()
+    }
+
+    #[inline(always)]
+    fn encode_one<S: Simd>(
+        simd: S,
+        book: &Codebook,
+        x: &Weights,
+        importance: Option<&Weights>,
+    ) -> Option<Self> {
+        iq3_xxs(simd, book, x, importance)
     }
 }
 
@@ -78,13 +90,23 @@ fn iq3_xxs<S: Simd>(simd: S, book: &Codebook, x: &Weights, importance: Option<&W
 impl Encode for Iq3S {
     #[inline(always)]
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        let book = codebook::iq3_s();
-        each_block(
-            src,
-            out,
-            #[inline(always)]
-            |x, importance| iq3_s(simd, book, x, importance),
-        )
+        encode(simd, src, out)
+    }
+}
+
+impl SuperBlock for Iq3S {
+    fn book() -> &'static Codebook {
+        codebook::iq3_s()
+    }
+
+    #[inline(always)]
+    fn encode_one<S: Simd>(
+        simd: S,
+        book: &Codebook,
+        x: &Weights,
+        importance: Option<&Weights>,
+    ) -> Option<Self> {
+        iq3_s(simd, book, x, importance)
     }
 }
 

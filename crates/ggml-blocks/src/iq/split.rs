@@ -87,13 +87,13 @@ impl<const K: usize, const P: usize> Estimate<K, P> {
         (codes[lane] as usize % P, -least[lane])
     }
 
-    /// Calls `visit` for the bounds that reach `floor` under some shift, in ggml's order.
+    /// Calls `visit` for the bounds and shifts that reach `floor`, in ggml's order.
     #[inline(always)]
-    fn above<S: Simd>(&self, simd: S, bounds: usize, floor: f32, mut visit: impl FnMut(usize, usize)) {
+    fn above<S: Simd>(&self, simd: S, bounds: usize, floor: f32, mut visit: impl FnMut(usize, usize, usize)) {
         for i1 in 0..=bounds {
             for start in (i1..=bounds).step_by(8) {
                 let at: &[f32; 8] = eight(&self.at, start);
-                let mut mask = 0;
+                let mut masks = [0; K];
                 for k in 0..K {
                     let (x, w) = (self.x[k] - self.at[i1], self.w[k] + self.first[k][i1]);
                     let second: &[f32; 8] = eight(&self.second[k], start);
@@ -103,10 +103,16 @@ impl<const K: usize, const P: usize> Estimate<K, P> {
                         have[lane] = qx * qx;
                         need[lane] = floor * (w + second[lane]);
                     }
-                    mask |= simd.greater(have, need);
+                    masks[k] = simd.greater(have, need);
                 }
+                let mut mask = masks.iter().fold(0, |all, mask| all | mask);
                 while mask != 0 {
-                    visit(i1, start + mask.trailing_zeros() as usize);
+                    let lane = mask.trailing_zeros();
+                    for k in 0..K {
+                        if masks[k] >> lane & 1 == 1 {
+                            visit(i1, start + lane as usize, k);
+                        }
+                    }
                     mask &= mask - 1;
                 }
             }
@@ -142,7 +148,7 @@ pub(super) fn best_split<S: Simd, const K: usize, const P: usize>(
                 bounds,
                 good * 0.998,
                 #[inline(always)]
-                |i1, i2| try_bounds(sums, i1, i2, floor, &mut best),
+                |i1, i2, k| try_split(sums, (i1, i2), k, floor, &mut best),
             );
             if let Some((split, first)) = best
                 && first > floor * 1.000_01
@@ -154,7 +160,9 @@ pub(super) fn best_split<S: Simd, const K: usize, const P: usize>(
     let mut best = None;
     for i1 in 0..=bounds {
         for i2 in i1..=bounds {
-            try_bounds(sums, i1, i2, -f32::MAX, &mut best);
+            for k in 0..K {
+                try_split(sums, (i1, i2), k, -f32::MAX, &mut best);
+            }
         }
     }
     best.map(|(split, _)| split)
@@ -162,21 +170,19 @@ pub(super) fn best_split<S: Simd, const K: usize, const P: usize>(
 
 /// One step of ggml's loop. With the best split comes the score of the first that was taken.
 #[inline(always)]
-fn try_bounds<const K: usize>(
+fn try_split<const K: usize>(
     sums: &impl Sums<K>,
-    i1: usize,
-    i2: usize,
+    bounds: (usize, usize),
+    shift: usize,
     floor: f32,
     best: &mut Option<(Split, f32)>,
 ) {
-    for k in 0..K {
-        let (sumqx, sumq2) = sums.exact(i1, i2, k);
-        let score = best.map_or(floor, |(split, _)| split.score);
-        if sumq2 > 0.0 && sumqx * sumqx > score * sumq2 {
-            let scale = sumqx / sumq2;
-            let score = scale * sumqx;
-            let first = best.map_or(score, |(_, first)| first);
-            *best = Some((Split { bounds: (i1, i2), shift: k, scale, score }, first));
-        }
+    let (sumqx, sumq2) = sums.exact(bounds.0, bounds.1, shift);
+    let score = best.map_or(floor, |(split, _)| split.score);
+    if sumq2 > 0.0 && sumqx * sumqx > score * sumq2 {
+        let scale = sumqx / sumq2;
+        let score = scale * sumqx;
+        let first = best.map_or(score, |(_, first)| first);
+        *best = Some((Split { bounds, shift, scale, score }, first));
     }
 }

@@ -7,7 +7,7 @@
 use super::codebook::Codebook;
 use super::nearest::{nearest, terms};
 use crate::lanes::nearest_int;
-use crate::simd::Simd;
+use crate::simd::{Simd, SimdOp};
 
 /// The weights of a sub-block: magnitudes `x` (a flipped sign makes one negative), weights `w` and
 /// their square roots, which are the weights of the search on the grid.
@@ -87,90 +87,111 @@ pub(super) fn search<
     max: f32,
     scale: f32,
 ) -> Found<K> {
-    let base = (2 * top_level(BITS) + 1) as f32;
-    let mut ids = [0.0; T];
-    let mut scales = [0.0; T];
-    for t in 0..T {
-        ids[t] = (base + (i32::from(steps.first) + t as i32) as f32 * steps.by) / max;
-        scales[t] = 1.0 / ids[t];
-    }
-    let (x, root) = (sub.x.as_chunks::<G>().0, sub.root.as_chunks::<G>().0);
-    let mut codes = [[0; T]; K];
-    for (codes, x) in codes.iter_mut().zip(x) {
-        for i in 0..G {
-            for t in 0..T {
-                codes[t] |= level::<BITS>(ids[t], x[i]) << (BITS * i as u32);
+    // A call of its own, which formats of the same shape share.
+    simd.run(Search::<BITS, G, N, K, T> { book, steps, sub, max, scale })
+}
+
+struct Search<'a, const BITS: u32, const G: usize, const N: usize, const K: usize, const T: usize> {
+    book: &'a Codebook,
+    steps: &'a Steps,
+    sub: &'a Sub<N>,
+    max: f32,
+    scale: f32,
+}
+
+impl<const BITS: u32, const G: usize, const N: usize, const K: usize, const T: usize> SimdOp
+    for Search<'_, BITS, G, N, K, T>
+{
+    type Output = Found<K>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Found<K> {
+        let Self { book, steps, sub, max, scale } = self;
+        let base = (2 * top_level(BITS) + 1) as f32;
+        let mut ids = [0.0; T];
+        let mut scales = [0.0; T];
+        for t in 0..T {
+            ids[t] = (base + (i32::from(steps.first) + t as i32) as f32 * steps.by) / max;
+            scales[t] = 1.0 / ids[t];
+        }
+        let (x, root) = (sub.x.as_chunks::<G>().0, sub.root.as_chunks::<G>().0);
+        let mut codes = [[0; T]; K];
+        for (codes, x) in codes.iter_mut().zip(x) {
+            for i in 0..G {
+                for t in 0..T {
+                    codes[t] |= level::<BITS>(ids[t], x[i]) << (BITS * i as u32);
+                }
             }
         }
-    }
 
-    // Which (group, step) are off the grid: first those with one vector of candidates, then the rest,
-    // so that the inner loops branch predictably.
-    let (mut short, mut long) = ([[0_u16; T]; K], [[0_u16; T]; K]);
-    let (short, long) = (short.as_flattened_mut(), long.as_flattened_mut());
-    let (mut shorts, mut longs) = (0, 0);
-    let mut off = [0_u32; K];
-    for k in 0..K {
-        for t in 0..steps.count {
-            let vectors = book.vectors(codes[k][t]);
-            let place = (k * 32 + t) as u16;
-            short[shorts] = place;
-            long[longs] = place;
-            shorts += usize::from(vectors == 1);
-            longs += usize::from(vectors > 1);
-            off[k] |= u32::from(vectors > 0) << t;
-        }
-    }
-    for &place in &short[..shorts] {
-        let (k, t) = (usize::from(place / 32), usize::from(place % 32));
-        let terms = terms(&values(BITS), scales[t], &x[k], &root[k]);
-        let candidates = &book.candidates(codes[k][t])[..1];
-        codes[k][t] = u32::from(nearest::<S, G, BITS>(simd, candidates, &terms));
-    }
-    for &place in &long[..longs] {
-        let (k, t) = (usize::from(place / 32), usize::from(place % 32));
-        let terms = terms(&values(BITS), scales[t], &x[k], &root[k]);
-        codes[k][t] = u32::from(nearest::<S, G, BITS>(simd, book.candidates(codes[k][t]), &terms));
-    }
-
-    let (mut sumqx, mut sumq2) = ([0.0; T], [0.0; T]);
-    for k in 0..K {
-        for i in 0..G {
-            let w = sub.w[k * G + i];
-            let wx = w * sub.x[k * G + i];
-            for t in 0..T {
-                let q = value::<BITS>(codes[k][t], i);
-                sumqx[t] += wx * q;
-                sumq2[t] += w * q * q;
-            }
-        }
-    }
-    let mut found = Found { scale, codes: [0; K] };
-    let mut again = if steps.again == Again::Off { [false; K] } else { [true; K] };
-    let mut best = 0.0;
-    let mut pick = None;
-    for t in 0..steps.count {
-        if sumq2[t] > 0.0 && sumqx[t] * sumqx[t] > best * sumq2[t] {
-            found.scale = sumqx[t] / sumq2[t];
-            best = found.scale * sumqx[t];
-            pick = Some(t);
-        }
-    }
-    if let Some(t) = pick {
+        // Which (group, step) are off the grid: first those with one vector of candidates, then the rest,
+        // so that the inner loops branch predictably.
+        let (mut short, mut long) = ([[0_u16; T]; K], [[0_u16; T]; K]);
+        let (short, long) = (short.as_flattened_mut(), long.as_flattened_mut());
+        let (mut shorts, mut longs) = (0, 0);
+        let mut off = [0_u32; K];
         for k in 0..K {
-            found.codes[k] = codes[k][t] as u16;
-            again[k] = off[k] >> t & 1 == 1;
+            for t in 0..steps.count {
+                let vectors = book.vectors(codes[k][t]);
+                let place = (k * 32 + t) as u16;
+                short[shorts] = place;
+                long[longs] = place;
+                shorts += usize::from(vectors == 1);
+                longs += usize::from(vectors > 1);
+                off[k] |= u32::from(vectors > 0) << t;
+            }
         }
+        for &place in &short[..shorts] {
+            let (k, t) = (usize::from(place / 32), usize::from(place % 32));
+            let terms = terms(&values(BITS), scales[t], &x[k], &root[k]);
+            let candidates = &book.candidates(codes[k][t])[..1];
+            codes[k][t] = u32::from(nearest::<S, G, BITS>(simd, candidates, &terms));
+        }
+        for &place in &long[..longs] {
+            let (k, t) = (usize::from(place / 32), usize::from(place % 32));
+            let terms = terms(&values(BITS), scales[t], &x[k], &root[k]);
+            codes[k][t] = u32::from(nearest::<S, G, BITS>(simd, book.candidates(codes[k][t]), &terms));
+        }
+
+        let (mut sumqx, mut sumq2) = ([0.0; T], [0.0; T]);
+        for k in 0..K {
+            for i in 0..G {
+                let w = sub.w[k * G + i];
+                let wx = w * sub.x[k * G + i];
+                for t in 0..T {
+                    let q = value::<BITS>(codes[k][t], i);
+                    sumqx[t] += wx * q;
+                    sumq2[t] += w * q * q;
+                }
+            }
+        }
+        let mut found = Found { scale, codes: [0; K] };
+        let mut again = if steps.again == Again::Off { [false; K] } else { [true; K] };
+        let mut best = 0.0;
+        let mut pick = None;
+        for t in 0..steps.count {
+            if sumq2[t] > 0.0 && sumqx[t] * sumqx[t] > best * sumq2[t] {
+                found.scale = sumqx[t] / sumq2[t];
+                best = found.scale * sumqx[t];
+                pick = Some(t);
+            }
+        }
+        if let Some(t) = pick {
+            for k in 0..K {
+                found.codes[k] = codes[k][t] as u16;
+                again[k] = off[k] >> t & 1 == 1;
+            }
+        }
+        match steps.again {
+            Again::All => again = [true; K],
+            Again::AllIfAny => again = [again.contains(&true); K],
+            Again::Off => {}
+        }
+        if again.contains(&true) && found.scale > 0.0 {
+            snap_again::<S, BITS, G, N, K>(simd, book, sub, again, &mut found);
+        }
+        found
     }
-    match steps.again {
-        Again::All => again = [true; K],
-        Again::AllIfAny => again = [again.contains(&true); K],
-        Again::Off => {}
-    }
-    if again.contains(&true) && found.scale > 0.0 {
-        snap_again::<S, BITS, G, N, K>(simd, book, sub, again, &mut found);
-    }
-    found
 }
 
 /// The value that level `i` of a code stands for.

@@ -131,7 +131,7 @@ fn examine(args: &VerifyArgs) -> Result<Report, Error> {
     let mut bytes_checked = 0;
     for file in &files {
         let Some(directory) = &file.directory else { continue };
-        values::warn_of_types(file, directory, &mut log);
+        values::warn_of_oddities(file, directory, &mut log);
         if !args.no_values {
             bytes_checked += values::check(file, directory, &mut log);
         }

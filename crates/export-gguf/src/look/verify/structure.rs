@@ -80,7 +80,7 @@ pub(super) fn examine(mapping: &Mapping, lenient: bool, log: &mut Log) -> Option
     let options = ParseOptions { lenient, bounds: Bounds::Whole };
     let error = match Gguf::parse_with(mapping.bytes(), &options) {
         Ok(gguf) => {
-            gguf.findings().iter().for_each(|f| log.warning(path, f));
+            gguf.findings().iter().for_each(|f| warn(f, path, log));
             let len = gguf.tensors().len();
             return Some(Directory::new(len, gguf.into_index(), None, Spoilt::default()));
         }
@@ -98,6 +98,13 @@ pub(super) fn examine(mapping: &Mapping, lenient: bool, log: &mut Log) -> Option
         log.fault(path, error);
     }
     directory
+}
+
+fn warn(finding: &Finding, path: &Path, log: &mut Log) {
+    // These are named one by one, with what else is odd about single tensors.
+    if !matches!(finding, Finding::LongTensorNames { .. }) {
+        log.warning(path, finding);
+    }
 }
 
 fn mend(mapping: &Mapping, path: &Path, lenient: bool, log: &mut Log) -> Option<Directory> {
@@ -144,22 +151,15 @@ fn mend(mapping: &Mapping, path: &Path, lenient: bool, log: &mut Log) -> Option<
 fn note(gguf: &Gguf<'_>, file_len: u64, path: &Path, lenient: bool, spoilt: &mut Spoilt, log: &mut Log) {
     let moved = !spoilt.misplaced.is_empty();
     for finding in gguf.findings() {
-        let (name, strict_fault) = match finding {
-            // Where a tensor was moved or shrunk, there is a gap of our own making.
-            Finding::Gap { .. } | Finding::Reordered(_) if moved => continue,
-            Finding::Undecodable { name, .. }
-            | Finding::Unaligned { name, .. }
-            | Finding::Gap { name, .. }
-            | Finding::Reordered(name) => (Some(name), true),
-            _ => (None, false),
-        };
-        if name.is_some_and(|n| spoilt.has(n.as_str())) {
+        // Where a tensor was moved or shrunk, there is a gap of our own making.
+        let ours = matches!(finding, Finding::Gap { .. } | Finding::Reordered(_)) && moved;
+        if ours || finding.tensor().is_some_and(|n| spoilt.has(n.as_str())) {
             continue;
         }
-        if strict_fault && !lenient {
+        if finding.is_lenient_only() && !lenient {
             log.fault(path, finding);
         } else {
-            log.warning(path, finding);
+            warn(finding, path, log);
         }
     }
     for tensor in gguf.tensors() {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use ggml_blocks::Format;
-use gguf_format::{Kind, TensorInfo};
+use gguf_format::{Kind, MAX_GGML_NAME, TensorInfo};
 use rayon::prelude::*;
 
 use super::structure::Directory;
@@ -24,11 +24,18 @@ struct Bad {
     first: Option<usize>,
 }
 
-/// Notes types that are odd in a file.
-pub(super) fn warn_of_types(file: &File, directory: &Directory, log: &mut Log) {
+/// Notes names, types and shapes that are odd in a file.
+pub(super) fn warn_of_oddities(file: &File, directory: &Directory, log: &mut Log) {
     let (path, Some(gguf)) = (file.path(), directory.gguf(&file.mapping)) else { return };
     for tensor in gguf.tensors() {
         let name = directory.name(&tensor);
+        let len = tensor.name().len();
+        if len as u64 > MAX_GGML_NAME {
+            log.warning(
+                path,
+                format_args!("tensor name '{name}' has {len} bytes, llama.cpp refuses over {MAX_GGML_NAME}"),
+            );
+        }
         if tensor.ty().info().is_some_and(|t| t.kind == Kind::Activation) {
             log.warning(
                 path,

@@ -60,6 +60,24 @@ fn warnings_exit_with_0() {
     }
 }
 
+/// ggml-org/llama.cpp keeps names in 64 bytes, stable-diffusion.cpp in 128: such files exist, and each name
+/// is told. So are types that are for activations, and tensors of nothing.
+#[test]
+fn tensors_that_some_loaders_refuse_are_warned_of_one_by_one() {
+    let (long, longer) = ("n".repeat(64), "o".repeat(100));
+    let mut b = Builder::new();
+    b.set("general.architecture", "sd");
+    b.allow_long_names();
+    b.tensor(&long, &[1], GgmlType::F32).unwrap();
+    b.tensor(&longer, &[1], GgmlType::F32).unwrap();
+    b.tensor("activations", &[32], GgmlType::Q8_1).unwrap();
+    b.tensor("nothing", &[4, 0], GgmlType::F32).unwrap();
+    let layout = b.layout().unwrap();
+    let (code, text) = verify(layout.whole(&[&[0; 4], &[0; 4], &[0; 36], &[]]).unwrap(), &[]);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!(text);
+}
+
 /// EricLBuehler/mistral.rs#2282, ggml-org/llama.cpp#26690 and others: what loaders stumble over.
 #[test]
 fn all_faults_of_the_metadata_are_named() {

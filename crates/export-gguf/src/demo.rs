@@ -121,7 +121,8 @@ pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     }
     let source = GgufSource::open(&f16, false)?;
     writeln!(demo.out, "transcoding it to Q4_K")?;
-    let plan = plan::plan(source.tensors(), Request { dtype: Some(GgmlType::Q4_K), ..Request::default() }, None)?;
+    let plan =
+        plan::plan(source.tensors(), Request { dtype: Some(GgmlType::Q4_K), ..Request::default() }, None)?;
     demo.write(&source, plan, &q4_k)?;
     writeln!(demo.out, "verifying: every block decoded and compared with its source")?;
     demo.verify(&source, &q4_k)?;

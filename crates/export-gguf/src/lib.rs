@@ -15,6 +15,7 @@ pub mod progress;
 pub mod report;
 pub mod run;
 pub mod source;
+pub mod st;
 mod sys;
 
 pub use cancel::Cancel;

@@ -20,11 +20,12 @@ use std::path::PathBuf;
 use gguf_mmap::{Model, OpenOptions};
 
 use crate::Error;
+use crate::st::Checkpoint;
 
 /// What every command that reads one model takes.
 #[derive(Debug, clap::Args)]
 pub struct Input {
-    /// The model: a GGUF file, or part 1 of a split set
+    /// The model: a GGUF file, part 1 of a split set, or a safetensors file or index
     ///
     /// Example: `export-gguf info model-00001-of-00003.gguf`
     #[arg(value_name = "FILE")]
@@ -46,5 +47,13 @@ pub struct Input {
 impl Input {
     fn open(&self) -> Result<Model, Error> {
         Ok(Model::open_with(&self.file, OpenOptions::default().lenient(self.lenient))?)
+    }
+
+    /// The same of a path that names a safetensors checkpoint.
+    fn open_checkpoint(&self) -> Result<Checkpoint, Error> {
+        if self.lenient {
+            return Err(Error::Usage("--lenient is for GGUF: of safetensors there is one reading".into()));
+        }
+        Checkpoint::open(&self.file)
     }
 }

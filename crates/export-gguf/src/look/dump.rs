@@ -1,5 +1,7 @@
 //! `dump`: everything the header says.
 
+mod checkpoint;
+
 use std::io::Write;
 
 use gguf_format::{Array, KeyValue, Value};
@@ -11,6 +13,7 @@ use super::Input;
 use super::json::{self, Entry};
 use super::tensors;
 use super::text::{Number, Quoted, Text, plural};
+use crate::st::is_checkpoint;
 use crate::{Error, Outcome};
 
 /// Elements of an array, and bytes of a string, that are shown without `--full`.
@@ -36,6 +39,9 @@ pub struct DumpArgs {
 /// # Errors
 /// When the file cannot be read or `out` not written.
 pub fn run(args: &DumpArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
+    if is_checkpoint(&args.input.file) {
+        return checkpoint::run(args, out);
+    }
     let model = args.input.open()?;
     if args.input.json {
         let limit = if args.full { usize::MAX } else { ELEMENTS };

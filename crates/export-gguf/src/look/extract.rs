@@ -1,5 +1,7 @@
 //! `extract`: one tensor as raw 32-bit floats.
 
+mod checkpoint;
+
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use super::Input;
 use super::json;
 use super::text::{Size, Text, shape};
 use crate::atomic::{Staged, Target};
+use crate::st::is_checkpoint;
 use crate::{Cancel, Error, Outcome};
 
 /// Weights decoded at a time, rounded down to whole blocks.
@@ -89,6 +92,9 @@ pub fn run(args: &ExtractArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     let to_stdout = args.out == Path::new("-");
     if to_stdout && args.input.json {
         return Err(Error::Usage("--json and -o - both want standard output".into()));
+    }
+    if is_checkpoint(&args.input.file) {
+        return checkpoint::run(args, out);
     }
     let model = args.input.open()?;
     let part = Values::find(args, &model)?;

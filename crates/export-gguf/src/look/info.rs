@@ -1,5 +1,7 @@
 //! `info`: a model at a glance.
 
+mod checkpoint;
+
 use std::io::Write;
 
 use gguf_format::{GgmlType, Gguf, Value};
@@ -11,6 +13,7 @@ use super::json::{self, Bytes};
 use super::table::{self, Align};
 use super::text::{Count, Quoted, Size, Text, bits_per_weight, plural};
 use crate::mix::FileType;
+use crate::st::is_checkpoint;
 use crate::{Error, Outcome};
 
 /// The arguments of `info`.
@@ -110,6 +113,9 @@ const SPECIAL: [(&str, &str); 5] = [
 /// # Errors
 /// When the file cannot be read or `out` not written.
 pub fn run(args: &InfoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
+    if is_checkpoint(&args.input.file) {
+        return checkpoint::run(args, out);
+    }
     let model = args.input.open()?;
     let gguf = model.gguf();
     let report = Report::new(&args.input, &model, &gguf);
@@ -184,33 +190,39 @@ impl<'a> Report<'a> {
         rows.extend(self.hyperparameters.iter().map(|(k, v)| [(*k).to_owned(), v.clone()]));
         writeln!(out, "{}", self.file)?;
         table::write(out, "  ", [Align::Left; 2], &rows)?;
-        self.write_types(out)?;
+        write_types(&self.types, out)?;
         if let Some(tokenizer) = &self.tokenizer {
             tokenizer.write(out)?;
         }
-        if self.parts.len() > 1 {
-            writeln!(out, "parts")?;
-            let row = |p: &Part| [p.file.clone(), Size(p.bytes).to_string(), plural(p.tensors, "tensor")];
-            let rows: Vec<_> = self.parts.iter().map(row).collect();
-            table::write(out, "  ", [Align::Left, Align::Right, Align::Right], &rows)?;
-        }
+        write_parts(&self.parts, out)?;
         for finding in &self.findings {
             writeln!(out, "warning: {finding}")?;
         }
         Ok(())
     }
+}
 
-    fn write_types(&self, out: &mut dyn Write) -> Result<(), Error> {
-        writeln!(out, "types")?;
-        let row = |t: &TypeRow| {
-            let bpw = format!("{:.2}", t.bits_per_weight);
-            [t.ty.clone(), t.tensors.to_string(), t.weights.to_string(), t.bytes.to_string(), bpw]
-        };
-        let mut rows = vec![["type", "tensors", "weights", "bytes", "bits/weight"].map(String::from)];
-        rows.extend(self.types.iter().map(row));
-        let right = Align::Right;
-        Ok(table::write(out, "  ", [Align::Left, right, right, right, right], &rows)?)
+fn write_types(types: &[TypeRow], out: &mut dyn Write) -> Result<(), Error> {
+    writeln!(out, "types")?;
+    let row = |t: &TypeRow| {
+        let bpw = format!("{:.2}", t.bits_per_weight);
+        [t.ty.clone(), t.tensors.to_string(), t.weights.to_string(), t.bytes.to_string(), bpw]
+    };
+    let mut rows = vec![["type", "tensors", "weights", "bytes", "bits/weight"].map(String::from)];
+    rows.extend(types.iter().map(row));
+    let right = Align::Right;
+    Ok(table::write(out, "  ", [Align::Left, right, right, right, right], &rows)?)
+}
+
+/// The files, where there are several.
+fn write_parts(parts: &[Part], out: &mut dyn Write) -> Result<(), Error> {
+    if parts.len() < 2 {
+        return Ok(());
     }
+    writeln!(out, "parts")?;
+    let row = |p: &Part| [p.file.clone(), Size(p.bytes).to_string(), plural(p.tensors, "tensor")];
+    let rows: Vec<_> = parts.iter().map(row).collect();
+    Ok(table::write(out, "  ", [Align::Left, Align::Right, Align::Right], &rows)?)
 }
 
 /// Tensors by type, the one with most bytes first.

@@ -1,5 +1,7 @@
 //! `tensors`: the directory of a model.
 
+pub(super) mod checkpoint;
+
 use std::io::Write;
 
 use gguf_mmap::{Model, ModelTensor};
@@ -10,6 +12,7 @@ use super::Input;
 use super::json;
 use super::table::{self, Align};
 use super::text::{Text, bits_per_weight, shape};
+use crate::st::is_checkpoint;
 use crate::{Error, Outcome};
 
 /// The arguments of `tensors`.
@@ -74,6 +77,9 @@ impl Serialize for Rows<'_> {
 /// # Errors
 /// When the file cannot be read or `out` not written.
 pub fn run(args: &TensorsArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
+    if is_checkpoint(&args.input.file) {
+        return checkpoint::run(args, out);
+    }
     let model = args.input.open()?;
     if args.input.json {
         json::write(out, &Rows(&model))?;

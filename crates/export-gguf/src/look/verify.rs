@@ -4,6 +4,7 @@
 //! `--lenient`, what the lenient reader accepts is a warning. Memory stays bounded: tensor data is
 //! released behind the check.
 
+mod checkpoint;
 mod metadata;
 mod set;
 mod structure;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use super::Input;
 use super::json;
 use super::text::{Size, plural};
+use crate::st::is_checkpoint;
 use crate::{Error, Outcome};
 use structure::Directory;
 
@@ -112,7 +114,8 @@ impl File {
 /// # Errors
 /// When the file cannot be opened or `out` not written. Faults are no error but an outcome.
 pub fn run(args: &VerifyArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
-    let report = examine(args)?;
+    let checkpoint = is_checkpoint(&args.input.file);
+    let report = if checkpoint { checkpoint::examine(args)? } else { examine(args)? };
     let clean = report.faults == 0;
     if args.input.json {
         json::write(out, &report)?;

@@ -1,5 +1,6 @@
 //! Integration tests.
 
+mod checkpoints;
 mod copy;
 mod demo;
 mod docs;

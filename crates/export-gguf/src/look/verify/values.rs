@@ -19,9 +19,9 @@ const PAGE: u64 = 64 << 10;
 
 /// Non-finite blocks of a stretch of data: how many, and the first.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Bad {
-    count: u64,
-    first: Option<usize>,
+pub(super) struct Bad {
+    pub(super) count: u64,
+    pub(super) first: Option<usize>,
 }
 
 /// Notes names, types and shapes that are odd in a file.
@@ -72,7 +72,7 @@ pub(super) fn check(file: &File, directory: &Directory, log: &mut Log) -> u64 {
 }
 
 /// Counts non-finite blocks; `release` is told which bytes are done with.
-fn scan(format: &Format, bytes: &[u8], release: impl Fn(Range<usize>)) -> Bad {
+pub(super) fn scan(format: &Format, bytes: &[u8], release: impl Fn(Range<usize>)) -> Bad {
     let size = format.block_bytes();
     let (window, chunk) = (WINDOW / size * size, CHUNK / size * size);
     let mut total = Bad::default();

@@ -53,7 +53,7 @@ mod tests {
                 Ok(format) => {
                     assert_eq!(format.block_len(), 1);
                     assert_eq!(format.block_bytes() as u64 * 8, dtype.bits());
-                    assert_eq!(dtype_of(format.info().ty), Some(dtype));
+                    assert_eq!(dtype_of(format.info().id), Some(dtype));
                     supported.push(dtype.tag());
                 }
                 Err(e) => assert!(e.to_string().contains(dtype.tag()), "{e}"),

@@ -40,9 +40,9 @@ pub(super) fn run(args: &ExtractArgs, out: &mut dyn Write) -> Result<Outcome, Er
         bytes: part.len,
     };
     if args.input.json {
-        json::write(out, &report)?
+        json::write(out, &report)?;
     } else {
-        report.write(out)?
+        report.write(out)?;
     }
     Ok(Outcome::Ok)
 }

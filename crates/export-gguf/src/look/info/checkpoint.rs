@@ -34,9 +34,9 @@ pub(super) fn run(args: &InfoArgs, out: &mut dyn Write) -> Result<Outcome, Error
     let checkpoint = args.input.open_checkpoint()?;
     let report = Report::new(args, &checkpoint);
     if args.input.json {
-        json::write(out, &report)?
+        json::write(out, &report)?;
     } else {
-        report.write(out)?
+        report.write(out)?;
     }
     Ok(Outcome::Ok)
 }

@@ -23,6 +23,18 @@ impl<'a> Array<'a> {
         (least <= payload.len()).then_some(Self { element, len, bytes: mem::take(payload) })
     }
 
+    /// Takes the first element off. Bytes that are none end the array: that is possible only over
+    /// bytes that were not parsed.
+    #[inline]
+    fn step<T>(&mut self, take: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        self.len = self.len.checked_sub(1)?;
+        let taken = take(self);
+        if taken.is_none() {
+            self.len = 0;
+        }
+        taken
+    }
+
     /// The wire type of the elements, which an empty array has too. Never [`ValueType::Array`].
     #[must_use]
     pub const fn element_type(&self) -> ValueType {
@@ -50,13 +62,13 @@ impl<'a> Array<'a> {
     /// The elements one by one, each in its wire type.
     #[must_use]
     pub const fn iter(&self) -> Values<'a> {
-        Values { element: self.element, left: self.len, rest: self.bytes }
+        Values(*self)
     }
 
     /// The elements as `T`, `None` if they have another wire type: nothing is converted.
     #[must_use]
     pub fn iter_as<T: FromWire<'a>>(&self) -> Option<Elements<'a, T>> {
-        (self.element == T::TYPE).then_some(Elements { left: self.len, rest: self.bytes, as_: PhantomData })
+        (self.element == T::TYPE).then_some(Elements(*self, PhantomData))
     }
 
     /// The strings of a string array, `None` for another element type.
@@ -114,22 +126,17 @@ impl<'a> IntoIterator for &Array<'a> {
 
 /// The elements of an array in their wire type; see [`Array::iter`].
 #[derive(Debug, Clone)]
-pub struct Values<'a> {
-    element: ValueType,
-    left: usize,
-    rest: &'a [u8],
-}
+pub struct Values<'a>(Array<'a>);
 
 impl<'a> Iterator for Values<'a> {
     type Item = Value<'a>;
 
     fn next(&mut self) -> Option<Value<'a>> {
-        self.left = self.left.checked_sub(1)?;
-        Value::decode(self.element, &mut self.rest)
+        self.0.step(|array| Value::decode(array.element, &mut array.bytes))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.0.len, Some(self.0.len))
     }
 }
 
@@ -138,23 +145,18 @@ impl FusedIterator for Values<'_> {}
 
 /// The elements of an array as `T`; see [`Array::iter_as`].
 #[derive(Debug, Clone)]
-pub struct Elements<'a, T> {
-    left: usize,
-    rest: &'a [u8],
-    as_: PhantomData<T>,
-}
+pub struct Elements<'a, T>(Array<'a>, PhantomData<T>);
 
 impl<'a, T: FromWire<'a>> Iterator for Elements<'a, T> {
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.left = self.left.checked_sub(1)?;
-        T::take(&mut self.rest)
+        self.0.step(|array| T::take(&mut array.bytes))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.0.len, Some(self.0.len))
     }
 }
 

@@ -196,7 +196,7 @@ impl<'a> Value<'a> {
 }
 
 /// One metadata entry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct KeyValue<'a> {
     pub(crate) key: &'a str,
     pub(crate) raw: &'a [u8],
@@ -235,5 +235,12 @@ impl<'a> KeyValue<'a> {
     #[must_use]
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
+    }
+}
+
+/// Key and value; arrays by type and length only.
+impl fmt::Debug for KeyValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' = {:?}", self.key.escape_debug(), self.value())
     }
 }

@@ -202,6 +202,8 @@ fn long_string_arrays_are_walked() {
     assert_eq!(array.get(149_999).unwrap().as_str(), Some("token149999"));
     assert_eq!(array.get(150_000), None);
     assert_eq!(gguf.get("after"), Some(Value::U32(1)));
+    let shown: Vec<String> = gguf.metadata().map(|e| format!("{e:?}")).collect();
+    assert_eq!(shown, ["'t' = Array([string; 150000])", "'after' = U32(1)"]);
 }
 
 /// The smallest file, and one of metadata only: vocabulary files end without padding.

@@ -13,7 +13,9 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let fork = Raw::new().info("q", &[128], 42, 0).info("r", &[8], 0, 64).data(96);
     let loose = Raw::new().info("b", &[8], 137, 96).info("a", &[5], 0, 3).data(160);
     let v2 = Raw { version: 2, ..Raw::small() };
-    [Raw::new(), Raw::small(), all_types(), split, fork, loose, v2].iter().map(Raw::bytes).collect()
+    // Found by fuzzing: a row too long for 64 bits of bytes, of which there is none.
+    let no_rows = Raw::new().info("z", &[1 << 62, 0], 28, 0).data(32);
+    [Raw::new(), Raw::small(), all_types(), split, fork, loose, v2, no_rows].iter().map(Raw::bytes).collect()
 }
 
 #[test]

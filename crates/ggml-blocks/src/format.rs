@@ -11,7 +11,7 @@ use crate::block::{Block, Encode, Rows, cast_blocks, cast_blocks_mut};
 use crate::error::{DecodeError, EncodeError, NonFiniteScale};
 use crate::formats::*;
 use crate::scan::{self, Limit, Overflow};
-use crate::simd::{Simd, SimdOp, dispatch};
+use crate::simd::{Simd, SimdOp, dispatch, dispatch_narrow};
 
 type EncodeBytes = fn(Rows<'_>, &mut [u8]) -> Result<(), EncodeError>;
 
@@ -297,7 +297,7 @@ fn decode_bytes<B: Block>(bytes: &[u8], out: &mut [f32]) {
     decode_blocks::<B>(cast_blocks(bytes).expect(CHECKED), bytemuck::try_cast_slice_mut(out).expect(CHECKED));
 }
 
-/// Decodes on the best token of this CPU.
+/// Decodes on the best token of 256 bits or less: the work is loads, stores and few operations.
 pub(crate) fn decode_blocks<B: Block>(blocks: &[B], out: &mut [B::Weights]) {
     struct Decode<'a, B: Block>(&'a [B], &'a mut [B::Weights]);
     impl<B: Block> SimdOp for Decode<'_, B> {
@@ -307,7 +307,7 @@ pub(crate) fn decode_blocks<B: Block>(blocks: &[B], out: &mut [B::Weights]) {
             B::decode_all(simd, self.0, self.1);
         }
     }
-    dispatch(Decode(blocks, out));
+    dispatch_narrow(Decode(blocks, out));
 }
 
 fn encode_bytes<B: Encode>(src: Rows<'_>, out: &mut [u8]) -> Result<(), EncodeError> {

@@ -178,7 +178,8 @@ macro_rules! hop {
             #[$inline]
             fn imp $(<$T: $Bound>)? ($this: $token $(, $a: $t)*) -> $r $body
             // SAFETY: `imp` needs exactly this feature list. A `$token` exists only where `detect`
-            // found every feature of the same list, or of a list that contains it.
+            // found every feature of the same list, or of a list that contains it; for `Portable`
+            // the list is what the target's baseline has.
             unsafe { imp(self $(, $a)*) }
         }
     };
@@ -219,6 +220,14 @@ impl Simd for Portable {
     #[inline(never)]
     fn run<T: SimdOp>(self, op: T) -> T::Output {
         op.run(self)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    hop! { ["sse2"] Portable
+        #[inline]
+        fn floats16(_token, bytes: [u64; 2]) -> [f32; 16] {
+            x86::floats16_sse2(bytes)
+        }
     }
 }
 
@@ -317,6 +326,15 @@ pub fn dispatch<T: SimdOp>(op: T) -> T::Output {
         Token::Avx512(token) => token.run(op),
         #[cfg(target_arch = "aarch64")]
         Token::Neon(token) => token.run(op),
+    }
+}
+
+/// [`dispatch`] on the token that [`Simd::narrow`] gives.
+pub fn dispatch_narrow<T: SimdOp>(op: T) -> T::Output {
+    match current() {
+        #[cfg(target_arch = "x86_64")]
+        Token::Avx512(token) => token.narrow().run(op),
+        _ => dispatch(op),
     }
 }
 

@@ -17,6 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::Bytes16;
 use crate::grid::{IQ1_DELTA, IQ1S};
 use crate::simd::Simd;
 
@@ -39,13 +40,18 @@ impl Block for Iq1M {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d());
+        let mut scales = simd.floats16(self.sub_scales());
+        for scale in &mut scales {
+            *scale = d * (2.0 * *scale + 1.0);
+        }
         for (g, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            let scale = self.packed()[g / 8] >> (g / 2 % 4 * 3) & 7;
-            let dl = d * f32::from(2 * scale + 1);
-            let high = self.qh[g / 2] >> (g % 2 * 4);
-            let index = usize::from(self.qs[g]) | usize::from(high & 7) << 8;
-            let delta = if high & 8 != 0 { -IQ1_DELTA } else { IQ1_DELTA };
-            *out = simd.floats8(IQ1S[index]).map(|q| dl * (q + delta));
+            let high = u32::from(self.qh[g / 2] >> (g % 2 * 4));
+            let index = usize::from(self.qs[g]) | ((high & 7) as usize) << 8;
+            let delta = f32::from_bits(IQ1_DELTA.to_bits() | (high & 8) << 28);
+            let levels = simd.floats8(IQ1S[index]);
+            for i in 0..8 {
+                out[i] = scales[g / 2] * (levels[i] + delta);
+            }
         }
     }
 
@@ -59,6 +65,16 @@ impl Iq1M {
     #[inline(always)]
     fn packed(&self) -> [u16; 4] {
         core::array::from_fn(|i| u16::from_le_bytes([self.scales[2 * i], self.scales[2 * i + 1]]))
+    }
+
+    /// The sixteen 3-bit scales, a byte each.
+    #[inline(always)]
+    fn sub_scales(&self) -> Bytes16 {
+        let [a, b, c, d] = self.packed().map(|s| {
+            let s = u64::from(s);
+            s & 7 | (s >> 3 & 7) << 8 | (s >> 6 & 7) << 16 | (s >> 9 & 7) << 24
+        });
+        [a | b << 32, c | d << 32]
     }
 
     /// The scale of the scales, gathered from the top nibbles.

@@ -41,7 +41,7 @@ impl Block for Iq1S {
         for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let qh = self.qh[s].get();
             let dl = d * f32::from(2 * (qh >> 12 & 7) + 1);
-            let delta = if qh & 0x8000 != 0 { -IQ1_DELTA } else { IQ1_DELTA };
+            let delta = f32::from_bits(IQ1_DELTA.to_bits() | u32::from(qh & 0x8000) << 16);
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 let index = usize::from(self.qs[4 * s + l]) | usize::from(qh >> (3 * l) & 7) << 8;
                 *out = simd.floats8(IQ1S[index]).map(|q| dl * (q + delta));

@@ -152,3 +152,19 @@ impl Simd for Avx512 {
 
     avx512! { ops Avx512 }
 }
+
+/// [`Simd::floats16`] with what every x86-64 CPU has.
+#[target_feature(enable = "sse2")]
+#[inline]
+pub(super) fn floats16_sse2(bytes: [u64; 2]) -> [f32; 16] {
+    let x: __m128i = must_cast(bytes);
+    let [a, b] = [_mm_unpacklo_epi8(x, x), _mm_unpackhi_epi8(x, x)];
+    let words = [
+        _mm_unpacklo_epi16(a, a),
+        _mm_unpackhi_epi16(a, a),
+        _mm_unpacklo_epi16(b, b),
+        _mm_unpackhi_epi16(b, b),
+    ];
+    // Each byte stands in the top of its word: an arithmetic shift extends the sign.
+    must_cast(words.map(|w| _mm_cvtepi32_ps(_mm_srai_epi32::<24>(w))))
+}

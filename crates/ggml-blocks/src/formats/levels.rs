@@ -57,6 +57,13 @@ pub(super) fn put<S: Simd, const N: usize>(
     }
 }
 
+/// `product + nan`: of two NaNs the product's wins, as in ggml's compiled code. Written out because
+/// the compiler may exchange the operands of an addition, and the first of two NaNs wins on x86.
+#[inline(always)]
+pub(super) fn plus_nan(product: f32, nan: f32) -> f32 {
+    if product.is_nan() { product } else { nan }
+}
+
 /// Eight magnitudes times a scale, with the sign flipped where its bit is set.
 ///
 /// ggml multiplies by 1 or -1, which its compiled code does by flipping the bit, of a NaN too.

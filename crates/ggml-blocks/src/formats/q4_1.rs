@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put};
+use crate::formats::levels::{bytes16, field, plus_nan, put};
 use crate::simd::Simd;
 
 /// 32 weights of 4 bits with a minimum.
@@ -35,10 +35,16 @@ impl Block for Q4_1 {
 
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
-        let (d, m) = (simd.widen(self.d), simd.widen(self.m));
+        let (d, m) = (simd.widen_apart(self.d), simd.widen_apart(self.m));
         let qs = bytes16(&self.qs, 0);
-        put(simd, out, 0, field(qs, 0, 15), |q| q * d + m);
-        put(simd, out, 1, field(qs, 4, 15), |q| q * d + m);
+        for i in 0..2 {
+            let levels = field(qs, 4 * i, 15);
+            if m.is_nan() {
+                put(simd, out, i, levels, |q| plus_nan(q * d, m));
+            } else {
+                put(simd, out, i, levels, |q| q * d + m);
+            }
+        }
     }
 
     fn is_finite(&self) -> bool {

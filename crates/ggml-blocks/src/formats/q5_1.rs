@@ -15,6 +15,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
+use crate::formats::levels::plus_nan;
 use crate::simd::Simd;
 
 /// 32 weights of 5 bits with a minimum.
@@ -38,15 +39,26 @@ impl Block for Q5_1 {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
         let (d, m) = (simd.widen(self.d), simd.widen(self.m));
-        let high = u32::from_le_bytes(self.qh);
-        for j in 0..16 {
-            let (h0, h1) = ((high >> j) << 4 & 16, high >> (j + 12) & 16);
-            out[j] = (u32::from(self.qs[j] & 15) | h0) as i32 as f32 * d + m;
-            out[16 + j] = (u32::from(self.qs[j] >> 4) | h1) as i32 as f32 * d + m;
+        if m.is_nan() {
+            self.put_all(out, |q| plus_nan(q * d, m));
+        } else {
+            self.put_all(out, |q| q * d + m);
         }
     }
 
     fn is_finite(&self) -> bool {
         self.d.is_finite() && self.m.is_finite()
+    }
+}
+
+impl Q5_1 {
+    #[inline(always)]
+    fn put_all(&self, out: &mut [f32; 32], weight: impl Fn(f32) -> f32) {
+        let high = u32::from_le_bytes(self.qh);
+        for j in 0..16 {
+            let (h0, h1) = ((high >> j) << 4 & 16, high >> (j + 12) & 16);
+            out[j] = weight((u32::from(self.qs[j] & 15) | h0) as i32 as f32);
+            out[16 + j] = weight((u32::from(self.qs[j] >> 4) | h1) as i32 as f32);
+        }
     }
 }

@@ -32,7 +32,7 @@ impl Block for Q8_0 {
 
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 32]) {
-        let d = simd.widen(self.d);
+        let d = simd.widen_apart(self.d);
         for j in 0..32 {
             out[j] = f32::from(self.qs[j]) * d;
         }

@@ -31,7 +31,9 @@ impl SimdOp for Widen {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let x = s.widen8([self.0; 8])[3];
-        (s.widen(F16::from_bits(self.0)).to_bits(), x.to_bits(), s.round8([x; 8])[5])
+        let h = F16::from_bits(self.0);
+        assert_eq!(s.widen_apart(h).to_bits(), s.widen(h).to_bits());
+        (s.widen(h).to_bits(), x.to_bits(), s.round8([x; 8])[5])
     }
 }
 

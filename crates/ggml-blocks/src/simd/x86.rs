@@ -43,10 +43,17 @@ macro_rules! ops {
                 op.run(token)
             }
 
-            // Broadcast, because inserting one lane would wait for the register's last use.
             #[inline]
             fn widen(_token, h: F16) -> f32 {
-                _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(h.to_bits().cast_signed())))
+                _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(h.to_bits()))))
+            }
+
+            // Uses all lanes: for a single one the compiler inserts the number into whatever the
+            // register held, and each block then waits for the last one.
+            #[inline]
+            fn widen_apart(_token, h: F16) -> f32 {
+                let x = _mm_cvtph_ps(_mm_set1_epi16(h.to_bits().cast_signed()));
+                _mm_cvtss_f32(_mm_or_ps(x, _mm_movehl_ps(x, x)))
             }
 
             #[inline]

@@ -61,6 +61,24 @@ fn the_ways_to_decode_agree_bit_for_bit_on_every_level() {
 }
 
 #[test]
+fn of_two_nan_scales_the_first_decides() {
+    let (d, m) = (0xFC37u16, 0x7C12u16);
+    for name in ["Q4_1", "Q5_1", "Q4_K", "Q5_K"] {
+        let format = Format::of(GgmlType::from_name(name).unwrap()).unwrap();
+        let mut bytes = Random(21).bytes(50 * format.block_bytes());
+        for block in bytes.chunks_mut(format.block_bytes()) {
+            block[..2].copy_from_slice(&d.to_le_bytes());
+            block[2..4].copy_from_slice(&m.to_le_bytes());
+        }
+        let mut out = vec![0.0; 50 * format.block_len()];
+        for level in Level::supported() {
+            with_level(level, || format.decode_rows(&bytes, out.len(), &mut out)).unwrap().unwrap();
+            assert!(out.iter().all(|x| x.to_bits() == 0xFFC6_E000), "{name} {level}");
+        }
+    }
+}
+
+#[test]
 fn a_chosen_row_is_all_that_a_look_up_reads() {
     // Bytes of other rows do not matter: the look-up gives the same for two files that differ there.
     for format in &FORMATS {

@@ -10,6 +10,9 @@
 //!
 //! Used by the `IQ3_XS`, `IQ3_S` and `IQ3_M` mixes.
 //! Meets activations in `Q8_K`.
+//!
+//! ggml's encoder, and so this one, gives a sub-block of 32 zeros no place in `qs` and `signs`: where
+//! other sub-blocks follow in the block, theirs move down, and the block decodes to other weights.
 
 use gguf_format::GgmlType;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

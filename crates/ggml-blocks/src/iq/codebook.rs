@@ -164,3 +164,6 @@ codebooks! {
     /// `IQ3_S`: 512 points of 1, 3 .. 15.
     iq3_s: IQ3S, Shape { shells: 3, ..TRIPLES };
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,3 +65,25 @@ pub(super) fn nearest<S: Simd, const G: usize, const BITS: u32>(
 fn look_up<S: Simd, const BITS: u32>(simd: S, terms: &Terms, levels: [u32; 8]) -> [f32; 8] {
     if BITS == 2 { simd.pick4(*terms, levels) } else { simd.pick8(*terms, levels) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Portable;
+
+    #[test]
+    fn the_first_of_equal_candidates_is_taken() {
+        let list = [[5, 6, 7, 5, 5, 5, 5, 5], [9, 10, 5, 5, 5, 5, 5, 5]];
+        let nearest = |terms: &[Terms; 8]| nearest::<_, 8, 2>(Portable, &list, terms);
+        // In list order 5, 9, 6, 10, 7: all errors equal, then 6 and 10 least (their second level is 1 or 2).
+        assert_eq!(nearest(&[[0.0; 8]; 8]), 5);
+        let mut terms = [[0.0; 8]; 8];
+        terms[0] = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0];
+        assert_eq!(nearest(&terms), 6);
+        terms[1][1] = 1.0;
+        assert_eq!(nearest(&terms), 10);
+        // ggml aborts if no error is a number.
+        assert_eq!(nearest(&[[f32::NAN; 8]; 8]), 5);
+        assert_eq!(nearest(&[[f32::INFINITY; 8]; 8]), 5);
+    }
+}

@@ -186,3 +186,6 @@ fn try_split<const K: usize>(
         *best = Some((Split { bounds, shift, scale, score }, first));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod casts;
 mod checks;
+mod codebooks;
 mod docs;
 
 mod golden;

@@ -53,7 +53,7 @@ pub struct ExportArgs {
 
     /// Weigh errors by an importance matrix, as llama-imatrix writes it (.gguf or .dat)
     ///
-    /// It changes the bytes of most types, and IQ1_S, IQ2_XXS and IQ2_XS cannot do without.
+    /// It changes the bytes of most types, and `IQ1_S`, `IQ2_XXS` and `IQ2_XS` cannot do without.
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype iq2_xs --imatrix im.gguf`
     #[arg(long, value_name = "FILE")]

@@ -1,9 +1,11 @@
-"""check.py BIN_DIR FOLDER TYPE: compares what export-gguf made of FOLDER's two models with what
+"""check.py BIN_DIR FOLDER TYPE MODEL...: compares what export-gguf made of FOLDER's models with what
 llama.cpp makes of them, and prints one line of JSON.
 
-recut    every matrix has rows of 256: each must equal both llama_model_quantize (pure) and
-         ggml_quantize_chunk, byte for byte
-minilm   tensors of the same type must be byte-equal; where the types differ, `explained` must know why
+Tensors of the same type must be byte-equal to those of llama_model_quantize (pure); where the types
+differ, `explained` must know why. The model `recut` has rows of 256 only: each of its matrices must
+also equal what ggml_quantize_chunk gives.
+
+With KEEP set in the environment, llama.cpp's files stay for other uses.
 """
 
 import json
@@ -67,15 +69,26 @@ def by_chunk(library, kind, values, row_len, importance):
     return out
 
 
-def recut(folder, work, kind, result):
-    source = Reader(f"{work}/recut-f16.gguf").tensors
-    ours = Reader(f"{work}/recut-{kind}.gguf").tensors
-    path = reference(folder, work, "recut", kind)
+def check(folder, work, model, kind, result):
+    """All tensors of a model."""
+    source = Reader(f"{work}/{model}-f16.gguf").tensors
+    ours = Reader(f"{work}/{model}-{kind}.gguf").tensors
+    path = reference(folder, work, model, kind)
     theirs = Reader(path).tensors
+    assert ours.keys() == theirs.keys() == source.keys()
+    for name in source:
+        compare(kind, model, name, source[name], ours[name], theirs[name], result)
+    if "KEEP" not in os.environ:
+        os.unlink(path)
+    if model == "recut":
+        check_chunks(folder, work, kind, source, ours, result)
+
+
+def check_chunks(folder, work, kind, source, ours, result):
+    """Every matrix of the model by ggml_quantize_chunk."""
     importance = importance_of(f"{work}/recut.imatrix.gguf") if kind in NEED_IMPORTANCE else {}
     library = ggml(folder)
     library.ggml_quantize_init(TYPES[kind][0])
-    assert ours.keys() == theirs.keys() == source.keys()
     for name, (ident, dims, data) in ours.items():
         if len(dims) < 2:
             continue
@@ -87,19 +100,6 @@ def recut(folder, work, kind, result):
         result["weights"] += values.size
         if not np.array_equal(chunk, data):
             result["faults"].append(f"recut {name}: {blocks(chunk, data, kind)} differ from ggml_quantize_chunk")
-        compare(kind, "recut", name, source[name], ours[name], theirs[name], result)
-    os.unlink(path)
-
-
-def minilm(folder, work, kind, result):
-    source = Reader(f"{work}/minilm-f16.gguf").tensors
-    ours = Reader(f"{work}/minilm-{kind}.gguf").tensors
-    path = reference(folder, work, "minilm", kind)
-    theirs = Reader(path).tensors
-    assert ours.keys() == theirs.keys() == source.keys()
-    for name in source:
-        compare(kind, "minilm", name, source[name], ours[name], theirs[name], result)
-    os.unlink(path)
 
 
 def compare(kind, model, name, source, ours, theirs, result):
@@ -124,10 +124,10 @@ def blocks(a, b, kind):
 
 
 def main():
-    folder, work, kind = sys.argv[1:]
+    folder, work, kind, *models = sys.argv[1:]
     result = {"type": kind, "equal": 0, "weights": 0, "differences": {}, "faults": []}
-    recut(folder, work, kind, result)
-    minilm(folder, work, kind, result)
+    for model in models:
+        check(folder, work, model, kind, result)
     print(json.dumps(result))
 
 

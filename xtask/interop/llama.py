@@ -2,7 +2,8 @@
 the mapping from a type's name to both. Also a GGUF reader of its own, so that comparing bytes
 trusts no library.
 
-As a program:  llama.py BIN_DIR IN OUT TYPE [IMATRIX]   a whole llama-quantize, pure, two threads
+As a program:  llama.py BIN_DIR IN OUT TYPE [IMATRIX]   a whole llama-quantize, pure, two threads;
+with REQUANTIZE set in the environment, from a quantized model too
 """
 
 import ctypes as C
@@ -158,4 +159,4 @@ def importance_of(path):
 
 if __name__ == "__main__":
     folder, source, target, kind, *rest = sys.argv[1:]
-    sys.exit(quantize(folder, source, target, kind, importance_of(rest[0]) if rest else None))
+    sys.exit(quantize(folder, source, target, kind, importance_of(rest[0]) if rest else None, "REQUANTIZE" in os.environ))

@@ -16,6 +16,8 @@ from pathlib import Path
 import gguf
 import numpy as np
 
+import importance
+
 NAMES = {
     "embeddings.word_embeddings": "token_embd",
     "embeddings.position_embeddings": "position_embd",
@@ -97,22 +99,6 @@ def close(writer):
     writer.close()
 
 
-def importance(path, rows):
-    """A file of importance for tensors of the given names and row lengths."""
-    rng = np.random.default_rng(7)
-    writer = gguf.GGUFWriter(path, "")
-    writer.kv_data[0].pop("general.architecture", None)
-    writer.add_type("imatrix")
-    writer.add_array("imatrix.datasets", ["made up"])
-    writer.add_uint32("imatrix.chunk_count", 100)
-    writer.add_uint32("imatrix.chunk_size", 512)
-    for name, row_len in rows:
-        sums = np.exp(rng.normal(0.0, 1.5, row_len)) * 100
-        writer.add_tensor(f"{name}.in_sum2", sums.astype(np.float32).reshape(1, row_len))
-        writer.add_tensor(f"{name}.counts", np.full((1, 1), 100, dtype=np.float32))
-    close(writer)
-
-
 def main():
     folder, out = map(Path, sys.argv[1:3])
     out.mkdir(parents=True, exist_ok=True)
@@ -134,7 +120,7 @@ def main():
         writers["recut"].add_tensor(name, data)
     for name, writer in writers.items():
         close(writer)
-        importance(out / f"{name}.imatrix.gguf", rows[name])
+        importance.write(out / f"{name}.imatrix.gguf", rows[name])
 
 
 main()

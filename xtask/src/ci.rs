@@ -10,14 +10,20 @@ enum Step {
     Task(&'static str, &'static [&'static str]),
 }
 
-/// In this order: what fails fastest and most often stands first.
+/// In this order: what fails fastest and most often stands first. Three sets of builds: clippy's, the
+/// development profile's, and the release binary's.
 const STEPS: &[Step] = &[
     Step::Cargo("fmt", &["fmt", "--all", "--check"]),
     Step::Task("tidy", &[]),
-    Step::Task("codegen", &["--check"]),
     Step::Cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     Step::Cargo("test", &["test", "--workspace"]),
     Step::Cargo("doc", &["doc", "--workspace", "--no-deps"]),
+    Step::Task("codegen", &["--check"]),
+    Step::Cargo("demo", &["run", "--release", "--package", "export-gguf", "--", "demo"]),
+    Step::Task("examples", &[]),
+    Step::Task("package", &[]),
+    Step::Task("golden", &["--check"]),
+    Step::Task("interop", &[]),
 ];
 
 /// Runs every step, also after one has failed, and prints the table.

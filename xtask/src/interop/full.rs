@@ -1,4 +1,4 @@
-//! `cargo xtask interop --full [TYPE...]`, by hand: Qwen2.5-Coder-0.5B, from Q4_K_M to F16 through
+//! `cargo xtask interop --full [TYPE...]`, by hand: Qwen2.5-Coder-0.5B, from `Q4_K_M` to F16 through
 //! llama.cpp, then to every type by both tools. Tensors are compared as on the small model, and
 //! llama.cpp continues a prompt with our file and with its own.
 
@@ -45,7 +45,7 @@ const fn part(name: &'static str, file: &'static str, sha256: &'static str) -> W
     Wheel { name, version: "0.9.0", file, sha256 }
 }
 
-/// Of the whole Q4_K_M file.
+/// Of the whole `Q4_K_M` file.
 const SHA256: &str = "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32";
 
 /// Runs all types, or those named.

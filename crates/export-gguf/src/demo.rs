@@ -14,7 +14,9 @@ use gguf_format::GgmlType;
 use rayon::prelude::*;
 
 use crate::emit::{OutputFile, lay_out};
-use crate::plan::{self, Plan, Request, human_bytes};
+use crate::look::Input;
+use crate::look::verify::{self, VerifyArgs};
+use crate::plan::{self, Plan, Request};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::run::{self, Options, Tally};
@@ -60,6 +62,9 @@ pub struct DemoArgs {
 /// The sizes a demo comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Size {
+    /// 2 million weights, 4 MB as F16
+    #[value(name = "2M")]
+    Tiny,
     /// 23 million weights, 46 MB as F16
     #[value(name = "23M")]
     Small,
@@ -71,6 +76,7 @@ pub enum Size {
 impl Size {
     fn shape(self) -> Shape {
         match self {
+            Self::Tiny => Shape { blocks: 2, hidden: 256, ffn: 512, heads: 4, kv_heads: 2, vocabulary: 1024 },
             Self::Small => {
                 Shape { blocks: 6, hidden: 512, ffn: 1536, heads: 8, kv_heads: 4, vocabulary: 4096 }
             }
@@ -171,13 +177,12 @@ impl Demo<'_> {
                 started.elapsed().as_secs_f64()
             )?;
         }
-        writeln!(self.out, "{} -> {}", human_bytes(length(source)), human_bytes(length(&result)))?;
-        Ok(())
+        let input = Input { file: path.to_path_buf(), lenient: false, json: false };
+        match verify::run(&VerifyArgs { input, no_values: false }, self.out)? {
+            Outcome::Ok => Ok(()),
+            Outcome::Faults => Err(Error::Refused(format!("{}: the result has faults", path.display()))),
+        }
     }
-}
-
-fn length(source: &GgufSource) -> u64 {
-    source.tensors().iter().map(|t| t.bytes).sum()
 }
 
 /// The difference between one tensor's values in two models; more than a quantization error is a fault.

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use crate::emit::{OutputFile, lay_out};
 use crate::look::Input;
 use crate::look::verify::{self, VerifyArgs};
-use crate::plan::{self, Plan, Request};
+use crate::plan::{self, Plan, Request, human_bytes};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::run::{self, Options, Tally};
@@ -121,7 +121,7 @@ pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     let (f16, q4_k) = (dir.join("demo-f16.gguf"), dir.join("demo-q4_k.gguf"));
     let model = SyntheticModel::new(args.size.shape());
     writeln!(demo.out, "making a llama-shaped model of {:.1} million weights", model.weights() as f64 / 1e6)?;
-    demo.write(&model, model.plan(), &f16)?;
+    demo.write(&model, model.plan(), &f16, false)?;
     if args.only_model {
         return Ok(Outcome::Ok);
     }
@@ -129,7 +129,7 @@ pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
     writeln!(demo.out, "transcoding it to Q4_K")?;
     let plan =
         plan::plan(source.tensors(), Request { dtype: Some(GgmlType::Q4_K), ..Request::default() }, None)?;
-    demo.write(&source, plan, &q4_k)?;
+    demo.write(&source, plan, &q4_k, true)?;
     writeln!(demo.out, "verifying: every block decoded and compared with its source")?;
     demo.verify(&source, &q4_k)?;
     if args.dir.is_none() {
@@ -139,8 +139,8 @@ pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
 }
 
 impl Demo<'_> {
-    /// Writes one model and says how it went.
-    fn write(&mut self, source: &dyn Source, plan: Plan, path: &Path) -> Result<(), Error> {
+    /// Writes one model and says how it went, with the table of what became what if it was `transcoded`.
+    fn write(&mut self, source: &dyn Source, plan: Plan, path: &Path, transcoded: bool) -> Result<(), Error> {
         self.out.flush()?;
         let started = Instant::now();
         let files: Vec<OutputFile> = lay_out(&plan, source, path, None)?;
@@ -148,7 +148,14 @@ impl Demo<'_> {
         let done = run::run(&plan, &files, source, None, self.options, &progress, &self.cancel);
         progress.finish();
         let tallies = done?;
-        Report::new(&plan, &files, &tallies, started.elapsed()).write_text(false, self.out)?;
+        let elapsed = started.elapsed();
+        if transcoded {
+            Report::new(&plan, &files, &tallies, elapsed).write_text(false, self.out)?;
+        } else {
+            let len = human_bytes(files.iter().map(|f| f.layout.total_len()).sum());
+            let (tensors, seconds) = (plan.steps.len(), elapsed.as_secs_f64());
+            writeln!(self.out, "{}: {tensors} tensors, {len}, {seconds:.2} s", path.display())?;
+        }
         Ok(())
     }
 

@@ -187,7 +187,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         return Err(Error::Usage("--out is missing".into()));
     };
     let cancel = Cancel::on_signals()?;
-    let files = lay_out(&plan, &source, target, split(args))?;
+    let files = lay_out(&plan, &source, target, split(args)).map_err(|e| e.in_file(from))?;
     let defaults = Options::default();
     let options = Options {
         threads: args.threads.unwrap_or(defaults.threads),

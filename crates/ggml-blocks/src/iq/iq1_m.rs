@@ -158,13 +158,15 @@ impl Sums<4> for Prefix {
 #[inline(always)]
 fn split<S: Simd>(simd: S, x: &[f32; 16], w: &[f32; 16], ranks: &[i32; 16]) -> Option<Split> {
     let mut sums = Prefix { x: [[0.0; 17]; 2], w: [[0.0; 17]; 2] };
+    // A sum is never -0.0, so that adding 0.0 leaves it as it is.
+    let (mut sumx, mut sumw) = ([0.0; 2], [0.0; 2]);
     for (j, &i) in order(ranks).iter().enumerate() {
         let i = usize::from(i) % 16;
-        let (here, there) = (i / 8, 1 - i / 8);
-        sums.x[here][j + 1] = sums.x[here][j] + w[i] * x[i];
-        sums.w[here][j + 1] = sums.w[here][j] + w[i];
-        sums.x[there][j + 1] = sums.x[there][j];
-        sums.w[there][j + 1] = sums.w[there][j];
+        for h in 0..2 {
+            sumx[h] += if i / 8 == h { w[i] * x[i] } else { 0.0 };
+            sumw[h] += if i / 8 == h { w[i] } else { 0.0 };
+            (sums.x[h][j + 1], sums.w[h][j + 1]) = (sumx[h], sumw[h]);
+        }
     }
     let mut estimate = Estimate::<4, 24> {
         at: [0.0; 24],

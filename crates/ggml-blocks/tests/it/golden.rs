@@ -91,11 +91,14 @@ fn check_encoder(
     let outcome = with_level(level, || format.encode_rows(values, row_len, weights, &mut out));
     outcome.expect("the level is supported").map_err(|e| format!("{at}: {e}"))?;
     let size = format.block_bytes();
+    // A block whose scale ggml's own validation refuses is not copied: ours has to pass it.
+    let repaired =
+        |ours: &[u8], ggmls: &[u8]| format.check_finite(ggmls).is_err() && format.check_finite(ours).is_ok();
     let bad: Vec<usize> = out
         .chunks(size)
         .zip(expect.chunks(size))
         .enumerate()
-        .filter(|(_, (a, b))| a != b)
+        .filter(|(_, (a, b))| a != b && !repaired(a, b))
         .map(|(n, _)| n)
         .collect();
     let Some(&first) = bad.first() else { return Ok(()) };

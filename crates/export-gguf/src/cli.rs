@@ -5,6 +5,7 @@
 
 mod dtype;
 mod export;
+mod mix;
 mod size;
 
 use std::io::{self, Write};
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use export::{Dtype, ExportArgs, OverflowArg};
+pub use mix::{Mix, MixArgs, OrderArg};
 
 use crate::look::{dump, extract, info, kv, sample, selftest, tensors, verify};
 use crate::{Error, Outcome, demo};

@@ -47,12 +47,15 @@ pub fn lay_out(
         edit.apply(&mut metadata);
     }
     let alignment = source.alignment();
-    let Some(split) = split else {
-        let layout = file(&plan.steps, source, metadata).map_err(unwritable(out))?;
-        check_lengths(&plan.steps, &layout)?;
-        return Ok(vec![OutputFile { path: out.to_path_buf(), layout, steps: 0..plan.steps.len() }]);
+    let ranges = match (&plan.parts, split) {
+        (Some(counts), _) if counts.len() > 1 => consecutive(counts),
+        (None, Some(split)) => cut(&plan.steps, split, alignment)?,
+        _ => {
+            let layout = file(&plan.steps, source, metadata).map_err(unwritable(out))?;
+            check_lengths(&plan.steps, &layout)?;
+            return Ok(vec![OutputFile { path: out.to_path_buf(), layout, steps: 0..plan.steps.len() }]);
+        }
     };
-    let ranges = cut(&plan.steps, split, alignment)?;
     let (Ok(count), Ok(total)) = (u16::try_from(ranges.len()), i32::try_from(plan.steps.len())) else {
         return Err(Error::Refused(format!(
             "{} parts with {} tensors are more than a split set can number; allow larger parts",
@@ -105,6 +108,17 @@ fn check_lengths(steps: &[Step], layout: &Layout) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Ranges of these lengths, one behind the other.
+fn consecutive(counts: &[usize]) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let mut next = |count| {
+        let start = end;
+        end += count;
+        start..end
+    };
+    counts.iter().map(|&count| next(count)).collect()
 }
 
 /// Which steps go into which part.

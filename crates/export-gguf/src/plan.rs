@@ -18,6 +18,7 @@ use crate::mix::Choice;
 
 pub use edit::{Edit, MetaValue};
 pub use policy::plan;
+pub(crate) use policy::{FILE_TYPE, GGML_QNT_VERSION, QUANTIZATION_VERSION, fits};
 pub(crate) use print::{bits_per_weight, json};
 pub use print::{human_bytes, write_json, write_text};
 
@@ -84,6 +85,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Changes to the metadata, in order.
     pub keys: Vec<Edit>,
+    /// How many steps go into each file of a split set, where the plan itself says so.
+    pub parts: Option<Vec<usize>>,
 }
 
 impl Plan {

@@ -13,6 +13,7 @@ use gguf_format::{Builder, GgmlType, WriteError};
 use crate::Error;
 
 pub use gguf::GgufSource;
+pub(crate) use gguf::SPLIT_KEYS;
 
 /// What a plan needs to know of one tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,11 @@ pub trait Source: Sync {
 
     /// What each tensor's data is aligned to, in bytes.
     fn alignment(&self) -> u32;
+
+    /// Which file of a split set tensor `index` stands in, counted from 0.
+    fn part(&self, _index: usize) -> usize {
+        0
+    }
 
     /// The files that this source reads, none of which may be written to.
     fn inputs(&self) -> Vec<PathBuf>;

@@ -26,30 +26,35 @@ impl TypedValueParser for DtypeParser {
     type Value = Dtype;
 
     fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Dtype, Error> {
-        let text = value.to_string_lossy();
-        if text.eq_ignore_ascii_case(VERBATIM) {
-            return Ok(Dtype::Verbatim);
-        }
-        let ty = GgmlType::from_name(&text);
-        if let Some(ty) = ty.filter(|t| targets().any(|known| known == *t)) {
-            return Ok(Dtype::Type(ty));
-        }
-        let info = ty.and_then(GgmlType::info);
-        let reason = match info.map(|i| i.kind) {
-            Some(Kind::Removed) => format!("{text} was removed from ggml and cannot be written"),
-            Some(Kind::Activation) => format!("{text} is for activations and not for files"),
-            Some(_) => format!("{text} has no encoder"),
-            None => format!("{text} is no type"),
-        };
-        let choices = names().collect::<Vec<_>>().join(", ");
-        let mut error = Error::raw(ErrorKind::ValueValidation, format!("{reason}; there are: {choices}\n"));
-        if let Some(arg) = arg {
-            error.insert(ContextKind::InvalidArg, ContextValue::String(arg.to_string()));
-        }
-        Err(error.with_cmd(cmd))
+        parse(&value.to_string_lossy()).map_err(|problem| {
+            let mut error = Error::raw(ErrorKind::ValueValidation, format!("{problem}\n"));
+            if let Some(arg) = arg {
+                error.insert(ContextKind::InvalidArg, ContextValue::String(arg.to_string()));
+            }
+            error.with_cmd(cmd)
+        })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(names().map(PossibleValue::new)))
     }
+}
+
+/// The type of this name, or what is wrong with it and what there is.
+pub(super) fn parse(text: &str) -> Result<Dtype, String> {
+    if text.eq_ignore_ascii_case(VERBATIM) {
+        return Ok(Dtype::Verbatim);
+    }
+    let ty = GgmlType::from_name(text);
+    if let Some(ty) = ty.filter(|t| targets().any(|known| known == *t)) {
+        return Ok(Dtype::Type(ty));
+    }
+    let reason = match ty.and_then(GgmlType::info).map(|i| i.kind) {
+        Some(Kind::Removed) => format!("{text} was removed from ggml and cannot be written"),
+        Some(Kind::Activation) => format!("{text} is for activations and not for files"),
+        Some(_) => format!("{text} has no encoder"),
+        None => format!("{text} is no type"),
+    };
+    let choices = names().collect::<Vec<_>>().join(", ");
+    Err(format!("{reason}; there are: {choices}"))
 }

@@ -9,9 +9,11 @@ use clap::{Args, ValueEnum};
 use gguf_format::GgmlType;
 
 use super::dtype::DtypeParser;
+use super::mix::MixArgs;
 use super::size::parse_size;
 use crate::emit::{Split, lay_out};
 use crate::imatrix::Imatrix;
+use crate::mix;
 use crate::plan::{self, Experts, Request};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -58,6 +60,10 @@ pub struct ExportArgs {
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype iq2_xs --imatrix im.gguf`
     #[arg(long, value_name = "FILE")]
     pub imatrix: Option<PathBuf>,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the fields document themselves")]
+    pub mix: MixArgs,
 
     /// What to do with values that F16 or BF16 cannot hold
     ///
@@ -174,7 +180,12 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
     let request = Request { dtype, experts };
     let imatrix =
         args.imatrix.as_ref().map(Imatrix::open).transpose().map_err(|e| Error::Refused(e.to_string()))?;
-    let plan = plan::plan(source.tensors(), request, imatrix.as_ref()).map_err(|e| e.in_file(from))?;
+    let imatrix = imatrix.and_then(|m| args.mix.filter(m));
+    let plan = match args.mix.request(args.imatrix.as_deref())? {
+        Some(request) => mix::plan(&source, &source.model().gguf(), &request, imatrix.as_ref()),
+        None => plan::plan(source.tensors(), request, imatrix.as_ref()),
+    };
+    let plan = plan.map_err(|e| e.in_file(from))?;
     if args.dry_run {
         if args.json {
             plan::write_json(&plan, out)?;

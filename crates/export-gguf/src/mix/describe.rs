@@ -72,6 +72,8 @@ impl fmt::Display for Reason {
             Self::Rule(part, when) => write!(f, "{part}: {}", conditions(when)),
             Self::Large => f.write_str("attn_v: 70B class"),
             Self::EightExperts => f.write_str("attn_v: 8 experts"),
+            Self::Copy => f.write_str("copied"),
+            Self::ImportanceMissing => f.write_str("--imatrix-missing"),
         }
     }
 }

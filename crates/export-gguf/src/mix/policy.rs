@@ -135,6 +135,10 @@ pub enum Reason {
     Large,
     /// Eight experts: the small attention matrices stay at eight bits.
     EightExperts,
+    /// Only copied.
+    Copy,
+    /// `--imatrix-missing type=T`.
+    ImportanceMissing,
 }
 
 /// The decision about one tensor.

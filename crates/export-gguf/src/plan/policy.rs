@@ -53,7 +53,7 @@ pub fn plan(tensors: &[Tensor], request: Request, imatrix: Option<&Imatrix>) -> 
     }
     weigh(&mut steps, imatrix)?;
     let keys = changed_keys(&steps);
-    Ok(Plan { steps, keys })
+    Ok(Plan { steps, keys, parts: None })
 }
 
 /// The type a tensor gets, and why.

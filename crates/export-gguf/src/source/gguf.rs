@@ -95,6 +95,10 @@ impl Source for GgufSource {
         u32::try_from(self.model.gguf().alignment()).unwrap_or(gguf_format::DEFAULT_ALIGNMENT)
     }
 
+    fn part(&self, index: usize) -> usize {
+        self.places[index].part
+    }
+
     fn inputs(&self) -> Vec<PathBuf> {
         let parts = self.model.parts().iter().filter_map(|p| p.path().map(Path::to_path_buf));
         std::iter::once(self.path.clone()).chain(parts).collect()

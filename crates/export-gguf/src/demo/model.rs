@@ -96,7 +96,7 @@ impl SyntheticModel {
             }
         };
         // LLAMA_FTYPE_MOSTLY_F16 stands in the metadata already.
-        Plan { steps: self.tensors.iter().enumerate().map(step).collect(), keys: Vec::new() }
+        Plan { steps: self.tensors.iter().enumerate().map(step).collect(), ..Plan::default() }
     }
 }
 

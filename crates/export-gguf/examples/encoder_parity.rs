@@ -5,6 +5,8 @@
 //!
 //! `cargo run -p export-gguf --example encoder_parity`
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::error::Error;
 use std::fs;
 use std::path::Path;

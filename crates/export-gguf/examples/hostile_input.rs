@@ -5,6 +5,8 @@
 //!
 //! `cargo run -p export-gguf --example hostile_input`
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::error::Error;
 use std::panic::catch_unwind;
 

@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p export-gguf --example inspect [FILE]`; without a file it makes a small one.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 

@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p export-gguf --example reemit_and_compare [FILE]`
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::error::Error;
 
 use gguf_format::{Builder, GgmlType, Gguf};

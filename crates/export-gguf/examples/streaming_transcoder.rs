@@ -1,9 +1,11 @@
 //! Exercise 5: transcode a model without ever holding it.
 //!
-//! Makes a model of 300 MB in a temporary folder, streams it to Q8_0, and checks that this process
+//! Makes a model of 300 MB in a temporary folder, streams it to `Q8_0`, and checks that this process
 //! never had more than a fraction of it in memory, mapped pages included.
 //!
 //! `cargo run --release -p export-gguf --example streaming_transcoder`
+
+#![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::error::Error;
 use std::path::Path;

@@ -5,7 +5,8 @@ Tensors of the same type must be byte-equal to those of llama_model_quantize (pu
 differ, `explained` must know why. The model `recut` has rows of 256 only: each of its matrices must
 also equal what ggml_quantize_chunk gives.
 
-With KEEP set in the environment, llama.cpp's files stay for other uses.
+With IMPORTANCE set in the environment, both tools weigh by MODEL.imatrix.gguf. With KEEP set,
+llama.cpp's files stay for other uses.
 """
 
 import json
@@ -16,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from llama import BY_ID, NEED_IMPORTANCE, TYPES, Reader, ggml, importance_of
+from llama import BY_ID, TYPES, Reader, ggml, importance_of
 
 # llama_model_quantize never touches these; export-gguf treats them as the weights they are.
 TABLES = {"position_embd.weight"}
@@ -40,7 +41,7 @@ def explained(kind, name, dims, source, ours, theirs):
 def reference(folder, work, model, kind):
     """The model by llama_model_quantize, in a process of its own."""
     target = f"{work}/{model}-{kind}.llama.gguf"
-    importance = [f"{work}/{model}.imatrix.gguf"] if kind in NEED_IMPORTANCE else []
+    importance = [f"{work}/{model}.imatrix.gguf"] if "IMPORTANCE" in os.environ else []
     tool = os.path.join(os.path.dirname(__file__), "llama.py")
     command = [sys.executable, tool, folder, f"{work}/{model}-f16.gguf", target, kind, *importance]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -86,7 +87,7 @@ def check(folder, work, model, kind, result):
 
 def check_chunks(folder, work, kind, source, ours, result):
     """Every matrix of the model by ggml_quantize_chunk."""
-    importance = importance_of(f"{work}/recut.imatrix.gguf") if kind in NEED_IMPORTANCE else {}
+    importance = importance_of(f"{work}/recut.imatrix.gguf") if "IMPORTANCE" in os.environ else {}
     library = ggml(folder)
     library.ggml_quantize_init(TYPES[kind][0])
     for name, (ident, dims, data) in ours.items():

@@ -23,8 +23,6 @@ TYPES = {
     "tq1_0": (34, 36, 256, 54), "tq2_0": (35, 37, 256, 66), "mxfp4": (39, 38, 32, 17),
     "nvfp4": (40, None, 64, 36), "q1_0": (41, 40, 128, 18), "q2_0": (42, 41, 64, 18),
 }
-# llama.cpp takes importance for these or aborts.
-NEED_IMPORTANCE = {"iq1_s", "iq2_xxs", "iq2_xs"}
 BY_ID = {row[0]: name for name, row in TYPES.items()}
 
 

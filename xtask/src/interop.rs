@@ -7,7 +7,7 @@ mod setup;
 
 use crate::util::{Outcome, capture, cargo, root, run as run_command};
 use ggml_blocks::{FORMATS, Format};
-use gguf_format::{GgmlType, Importance, Kind};
+use gguf_format::{GgmlType, Kind};
 use serde_json::Value;
 pub(crate) use setup::Tools;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,21 @@ const EQUAL_AT_LEAST: u64 = 20;
 /// Types that a reader of the pinned version does not know: the file is refused, as it should be.
 const UNKNOWN_TO_PYPI: &[GgmlType] = &[GgmlType::Q2_0];
 
-/// The smallest cosine to the F16 model's embedding that is right for a number of bits. Rows of 384
-/// keep F16 where a block has 256 weights, which helps the small ones.
+/// llama.cpp quantizes to these only with importance; ggml itself needs it for three of them.
+const WITH_IMPORTANCE: &[GgmlType] = &[
+    GgmlType::IQ1_S,
+    GgmlType::IQ1_M,
+    GgmlType::IQ2_XXS,
+    GgmlType::IQ2_XS,
+    GgmlType::IQ2_S,
+    GgmlType::IQ3_XXS,
+];
+
+/// The smallest cosine to the F16 model's embedding that is right from a number of bits on. Rows of
+/// 384 keep F16 where a block has 256 weights, which helps the small ones; ternary and one-bit
+/// formats are for models trained to them.
 const COSINES: &[(f64, f64)] =
-    &[(8.0, 0.999), (6.0, 0.998), (5.0, 0.99), (4.0, 0.95), (3.0, 0.9), (0.0, 0.3)];
+    &[(6.5, 0.999), (5.5, 0.985), (4.0, 0.94), (3.0, 0.9), (1.5, 0.3), (0.0, 0.15)];
 
 /// What one type's check found.
 struct Row {
@@ -85,6 +96,9 @@ fn check(tools: &Tools, folder: &Path, format: &'static Format, models: &[&str],
     }
     let mut script = tools.python("check.py");
     script.arg(tools.libraries()).arg(folder).arg(lower(format)).args(models);
+    if WITH_IMPORTANCE.contains(&format.info().id) {
+        script.env("IMPORTANCE", "1");
+    }
     if keep {
         script.env("KEEP", "1");
     }
@@ -110,7 +124,7 @@ fn export(folder: &Path, name: &str, format: &Format) -> Outcome {
     let mut export = Command::new(root().join("target/release/export-gguf"));
     export.arg("--from-gguf").arg(source).arg("--out").arg(target);
     export.args(["--dtype", &lower(format), "--force", "--quiet", "--threads", "2"]);
-    if format.importance() == Importance::Required {
+    if WITH_IMPORTANCE.contains(&format.info().id) {
         export.arg("--imatrix").arg(folder.join(format!("{name}.imatrix.gguf")));
     }
     run_command(&mut export)

@@ -17,11 +17,11 @@ pub(super) fn run(only: &[&str]) -> Outcome {
     run_command(cargo().args(["build", "--release", "--package", "export-gguf"]))?;
     let folder = root().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let model = folder.join("model-f16.gguf");
+    let model = folder.join("demo-f16.gguf");
     let binary = root().join("target/release/export-gguf");
     if !model.is_file() {
         let mut demo = Command::new(&binary);
-        run_command(demo.args(["demo", "--size", "672M", "--model-only", "--out"]).arg(&model))?;
+        run_command(demo.args(["demo", "--size", "672M", "--only-model"]).arg(&folder))?;
     }
     // Both then read from the page cache.
     run_command(Command::new("cat").arg(&model).stdout(std::process::Stdio::null()))?;

@@ -7,7 +7,7 @@
 
 use core::ops::{Add, BitAnd, Div, Mul, Neg, Not, Sub};
 
-use crate::simd::{F8, M8, MAGIC, Simd};
+use crate::simd::{F8, M8, MAGIC, Simd, each};
 
 pub(crate) use crate::simd::nearest_int;
 
@@ -186,7 +186,13 @@ impl<S: Simd, const K: usize> Wide<S, K> {
     fn bits(self, f: impl Fn(u32) -> u32) -> Self {
         self.map(
             #[inline(always)]
-            |_, x| x.map(|x| f32::from_bits(f(x.to_bits()))),
+            |_, x| {
+                each(
+                    x,
+                    #[inline(always)]
+                    |x| f32::from_bits(f(x.to_bits())),
+                )
+            },
         )
     }
 }
@@ -311,10 +317,10 @@ impl<S: Simd, const K: usize> Lanes for Wide<S, K> {
                 |l| src[at[8 * k + l]..].first_chunk().expect("a block lies within the rows"),
             );
             for (i, columns) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let square = rows.map(
-                    #[inline(always)]
-                    |row| row.as_chunks().0[i],
-                );
+                let mut square = [[0.0; 8]; 8];
+                for l in 0..8 {
+                    square[l] = rows[l].as_chunks().0[i];
+                }
                 for (column, values) in columns.iter_mut().zip(simd.transpose(square)) {
                     column.1[k] = values;
                 }

@@ -240,7 +240,7 @@ impl Simd for Portable {
 
 mod arith;
 pub use arith::{Arith, F8, M8};
-pub(crate) use arith::{MAGIC, nearest_int};
+pub(crate) use arith::{MAGIC, each, nearest_int};
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

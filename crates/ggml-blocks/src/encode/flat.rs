@@ -1,16 +1,37 @@
 //! Reductions and roundings over the weights of one block, in loops that vectorise.
 
+use crate::half::F16;
+use crate::simd::{F8, Simd, each};
+
 /// The largest magnitude. A maximum of finite numbers is the same in any order.
 #[inline(always)]
-pub(crate) fn largest_magnitude<const N: usize>(x: &[f32; N]) -> f32 {
-    reduce(x, |v| v.abs(), |a, b| if a > b { a } else { b })
+pub(crate) fn largest_magnitude<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
+    reduce(
+        simd,
+        x,
+        #[inline(always)]
+        |x| each(x, f32::abs),
+        S::max,
+    )
 }
 
 /// Smallest and largest weight. Of zeros, the smallest is the first and the largest has no sign.
 #[inline(always)]
-pub(crate) fn extremes<const N: usize>(x: &[f32; N]) -> (f32, f32) {
-    let min = reduce(x, |v| v, |a, b| if a < b { a } else { b });
-    let max = reduce(x, |v| v, |a, b| if a > b { a } else { b });
+pub(crate) fn extremes<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> (f32, f32) {
+    let min = reduce(
+        simd,
+        x,
+        #[inline(always)]
+        |x| x,
+        S::min,
+    );
+    let max = reduce(
+        simd,
+        x,
+        #[inline(always)]
+        |x| x,
+        S::max,
+    );
     (if min == 0.0 { first_zero(x) } else { min }, max + 0.0)
 }
 
@@ -22,9 +43,21 @@ fn first_zero(x: &[f32]) -> f32 {
 
 /// The first weight of the largest magnitude, with its sign; 0.0 for zeros of any sign.
 #[inline(always)]
-pub(crate) fn signed_largest<const N: usize>(x: &[f32; N]) -> f32 {
-    let min = reduce(x, |v| v, |a, b| if a < b { a } else { b });
-    let max = reduce(x, |v| v, |a, b| if a > b { a } else { b });
+pub(crate) fn signed_largest<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
+    let min = reduce(
+        simd,
+        x,
+        #[inline(always)]
+        |x| x,
+        S::min,
+    );
+    let max = reduce(
+        simd,
+        x,
+        #[inline(always)]
+        |x| x,
+        S::max,
+    );
     if max > -min {
         max
     } else if max < -min {
@@ -43,21 +76,25 @@ fn first_of(x: &[f32], m: f32) -> f32 {
     x.iter().copied().find(|v| v.abs() == m).unwrap_or(m)
 }
 
-/// Eight running results, then a tree.
+/// Eight running results, then halves of them.
 #[inline(always)]
-fn reduce<const N: usize>(x: &[f32; N], of: impl Fn(f32) -> f32, op: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut acc: [f32; 8] = core::array::from_fn(|i| of(x[i]));
-    for c in 1..N / 8 {
-        for i in 0..8 {
-            acc[i] = op(acc[i], of(x[8 * c + i]));
-        }
+fn reduce<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f32; N],
+    of: impl Fn(F8) -> F8,
+    op: impl Fn(S, F8, F8) -> F8,
+) -> f32 {
+    let (chunks, _) = x.as_chunks::<8>();
+    let mut acc = of(chunks[0]);
+    for &chunk in &chunks[1..] {
+        acc = op(simd, acc, of(chunk));
     }
-    for width in [4, 2, 1] {
-        for i in 0..width {
-            acc[i] = op(acc[i], acc[width + i]);
-        }
-    }
-    acc[0]
+    let [a, b, c, d, e, f, g, h] = acc;
+    acc = op(simd, acc, [e, f, g, h, a, b, c, d]);
+    let [a, b, c, d, ..] = acc;
+    acc = op(simd, acc, [c, d, a, b, c, d, a, b]);
+    let [a, b, ..] = acc;
+    op(simd, acc, [b, a, b, a, b, a, b, a])[0]
 }
 
 /// `1 / d`, or 0 for 0. Infinite where `d` is below 2^-128: callers give such blocks the levels
@@ -67,16 +104,36 @@ pub(crate) fn inverse(d: f32) -> f32 {
     if d == 0.0 { 0.0 } else { 1.0 / d }
 }
 
-/// Rounds half away from zero, as `roundf`, to a signed byte. `|v|` is below 2^22.
+/// Two numbers rounded to f16 at once.
 #[inline(always)]
-pub(crate) fn round_away(v: f32) -> i8 {
-    // The largest number below a half: adding it cannot carry a smaller fraction over.
-    const BELOW_HALF: f32 = 0.5_f32.next_down();
-    truncate(v + BELOW_HALF.copysign(v)) as i8
+pub(crate) fn halves<S: Simd>(simd: S, a: f32, b: f32) -> (F16, F16) {
+    let h = simd.round8([a, b, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    (F16::from_bits(h[0]), F16::from_bits(h[1]))
 }
 
-/// The integer part of a number within ±2^22.
+/// `of` eight weights at a time, narrowed to bytes.
 #[inline(always)]
-pub(crate) fn truncate(v: f32) -> i32 {
-    v as i32
+pub(crate) fn bytes_of<const N: usize>(x: &[f32; N], of: impl Fn(F8) -> [i32; 8]) -> [u8; N] {
+    let mut wide = [0; N];
+    for (wide, x) in wide.as_chunks_mut::<8>().0.iter_mut().zip(x.as_chunks::<8>().0) {
+        *wide = of(*x);
+    }
+    let mut out = [0; N];
+    for i in 0..N {
+        out[i] = wide[i] as u8;
+    }
+    out
+}
+
+/// Rounds half away from zero, as `roundf`. Magnitudes are below 2^22.
+#[inline(always)]
+pub(crate) fn round_away<S: Simd>(simd: S, v: F8) -> [i32; 8] {
+    // The largest number below a half: adding it cannot carry a smaller fraction over.
+    const BELOW_HALF: u32 = 0.5_f32.next_down().to_bits();
+    let nudge = each(
+        v,
+        #[inline(always)]
+        |v| f32::from_bits(v.to_bits() & 1 << 31 | BELOW_HALF),
+    );
+    simd.truncate(simd.add(v, nudge))
 }

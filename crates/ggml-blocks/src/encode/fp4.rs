@@ -1,14 +1,14 @@
 //! Encoders of MXFP4 and NVFP4: a scale from the largest magnitude, then the nearest of the E2M1
 //! numbers.
 
-use super::flat::largest_magnitude;
+use super::flat::{bytes_of, largest_magnitude};
 use super::{EncodeFlat, in_order};
 use crate::block::{Encode, Rows};
 use crate::error::EncodeError;
 use crate::formats::mxfp4::{self, Mxfp4};
 use crate::formats::nvfp4::{self, Nvfp4};
 use crate::grid::E2M1_DOUBLED;
-use crate::simd::Simd;
+use crate::simd::{Simd, each};
 
 /// Halfway between neighbours of the doubled numbers 0, 1, 2, 3, 4, 6, 8, 12.
 const MIDDLES: [f32; 7] = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0];
@@ -22,22 +22,39 @@ const FAR: f32 = 65536.0;
 /// are exact and the middle itself goes to the smaller magnitude, so comparing with the middles is
 /// the same, unless a distance overflows or loses its last bits: then all distances are computed.
 #[inline(always)]
-fn nearest<const N: usize>(x: &[f32; N], amax: f32, d: f32) -> [u8; N] {
+fn nearest<S: Simd, const N: usize>(simd: S, x: &[f32; N], amax: f32, d: f32) -> [u8; N] {
     if d == 0.0 || d * 12.0 == f32::INFINITY || amax > d * FAR {
-        return x.map(|v| nearest_of_all(v, d));
+        return each(*x, |v| nearest_of_all(v, d));
     }
-    let middles = MIDDLES.map(|m| m * d);
-    let mut out = [0; N];
-    for i in 0..N {
-        let a = x[i].abs();
-        let mut index = 0;
-        for m in middles {
-            index += u8::from(a > m);
-        }
-        let negative = u8::from(x[i] < -middles[0]) << 3;
-        out[i] = index | negative;
-    }
-    out
+    let middles = each(
+        MIDDLES,
+        #[inline(always)]
+        |m| simd.splat(m * d),
+    );
+    bytes_of(
+        x,
+        #[inline(always)]
+        |x| {
+            let a = each(x, f32::abs);
+            let mut index = [0_u32; 8];
+            for m in middles {
+                // A true mask is -1.
+                let beyond = simd.gt(a, m);
+                for i in 0..8 {
+                    index[i] = index[i].wrapping_sub(beyond[i]);
+                }
+            }
+            let sign = each(
+                x,
+                #[inline(always)]
+                |x| x.to_bits() >> 28 & 8,
+            );
+            core::array::from_fn(
+                #[inline(always)]
+                |i| (index[i] | if index[i] == 0 { 0 } else { sign[i] }) as i32,
+            )
+        },
+    )
 }
 
 #[cold]
@@ -57,11 +74,11 @@ impl EncodeFlat for Mxfp4 {
     /// Weights below 2^-125 give ggml a negative exponent, which wraps in its byte: levels are 0
     /// there. Where it wraps to 255, ggml's NaN, the exponent here is 0.
     #[inline(always)]
-    fn encode_flat<S: Simd>(_: S, x: &[f32; 32], out: &mut Self) {
-        let amax = largest_magnitude(x);
+    fn encode_flat<S: Simd>(simd: S, x: &[f32; 32], out: &mut Self) {
+        let amax = largest_magnitude(simd, x);
         let e = if amax > 0.0 { (floor_log2(amax) - 2 + 127) as u8 } else { 0 };
         out.e = if e == 255 { 0 } else { e };
-        let levels = nearest(x, amax, mxfp4::half_scale(out.e));
+        let levels = nearest(simd, x, amax, mxfp4::half_scale(out.e));
         for i in 0..16 {
             out.qs[i] = levels[i] | levels[16 + i] << 4;
         }
@@ -70,11 +87,11 @@ impl EncodeFlat for Mxfp4 {
 
 impl EncodeFlat for Nvfp4 {
     #[inline(always)]
-    fn encode_flat<S: Simd>(_: S, x: &[f32; 64], out: &mut Self) {
+    fn encode_flat<S: Simd>(simd: S, x: &[f32; 64], out: &mut Self) {
         for (s, x) in x.as_chunks::<16>().0.iter().enumerate() {
-            let amax = largest_magnitude(x);
+            let amax = largest_magnitude(simd, x);
             out.d[s] = to_ue4m3(amax / 6.0);
-            let levels = nearest(x, amax, nvfp4::half_scale(out.d[s]));
+            let levels = nearest(simd, x, amax, nvfp4::half_scale(out.d[s]));
             for i in 0..8 {
                 out.qs[8 * s + i] = levels[i] | levels[8 + i] << 4;
             }

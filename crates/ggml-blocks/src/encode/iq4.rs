@@ -9,7 +9,7 @@ use crate::formats::iq4_xs::Iq4Xs;
 use crate::half::F16;
 use crate::lanes::{Lanes, nearest_int};
 use crate::search::{iq4_index, iq4_scale};
-use crate::simd::Simd;
+use crate::simd::{Simd, each};
 
 impl EncodeLanes for Iq4Nl {
     #[inline(always)]
@@ -53,7 +53,15 @@ impl EncodeLanes for Iq4Xs {
                     scales[j] = scale(batch, 32 * j, &x, sigma2, weighted);
                 }
                 for (lane, block) in out.iter_mut().enumerate() {
-                    finish(batch.block(lane), &scales.map(|s| s.get(lane)), block);
+                    finish(
+                        batch.block(lane),
+                        &each(
+                            scales,
+                            #[inline(always)]
+                            |s| s.get(lane),
+                        ),
+                        block,
+                    );
                 }
             },
         );

@@ -8,7 +8,7 @@ use crate::formats::q2_k::Q2K;
 use crate::half::F16;
 use crate::lanes::{Lanes, nearest_int};
 use crate::search::{Fit, qkx, qp, steps};
-use crate::simd::Simd;
+use crate::simd::{Simd, each};
 
 /// The fits of the sixteen sub-blocks of every lane.
 type Fits<V> = [Fit<V>; 16];
@@ -93,8 +93,24 @@ fn search_weighted<V: Lanes>(batch: &Batch<'_, V>, numerators: &[f32]) -> (Fits<
         fits[j] = qkx::<V, 16, false, true>(&x, &w, 3.0, numerators);
     }
     let (mut scales, mut mins) = ([zero; 16], [zero; 16]);
-    let d = qp(&fits.map(|f| f.scale), &sums, 15.0, &mut scales);
-    let dmin = qp(&fits.map(|f| f.min), &sums, 15.0, &mut mins);
+    let d = qp(
+        &core::array::from_fn(
+            #[inline(always)]
+            |j| fits[j].scale,
+        ),
+        &sums,
+        15.0,
+        &mut scales,
+    );
+    let dmin = qp(
+        &core::array::from_fn(
+            #[inline(always)]
+            |j| fits[j].min,
+        ),
+        &sums,
+        15.0,
+        &mut mins,
+    );
     (fits, Weighted { d, dmin, scales, mins })
 }
 
@@ -115,7 +131,11 @@ fn scales_plain<V: Lanes>(fits: &Fits<V>, lane: usize, block: &mut Q2K) {
     let (max_scale, max_min) = (largest(&scales), largest(&mins));
     block.scales = [0; 16];
     if max_scale > 0.0 {
-        block.scales = scales.map(|s| nearest_int(15.0 / max_scale * s) as u8);
+        block.scales = each(
+            scales,
+            #[inline(always)]
+            |s| nearest_int(15.0 / max_scale * s) as u8,
+        );
     }
     if max_min > 0.0 {
         for j in 0..16 {
@@ -130,8 +150,16 @@ fn scales_plain<V: Lanes>(fits: &Fits<V>, lane: usize, block: &mut Q2K) {
 #[inline(always)]
 fn levels<V: Lanes>(x: &[f32; 256], fits: &Fits<V>, lane: usize, clamp_first: bool, block: &mut Q2K) {
     let (d, dmin) = (block.d.to_f32(), block.dmin.to_f32());
-    let scales = block.scales.map(|s| d * f32::from(s & 15));
-    let mins = block.scales.map(|s| dmin * f32::from(s >> 4));
+    let scales = each(
+        block.scales,
+        #[inline(always)]
+        |s| d * f32::from(s & 15),
+    );
+    let mins = each(
+        block.scales,
+        #[inline(always)]
+        |s| dmin * f32::from(s >> 4),
+    );
     let mut levels = requantize::<16, 16>(x, &scales, &mins, 0, 3);
     for j in 0..16 {
         if scales[j] == 0.0 {

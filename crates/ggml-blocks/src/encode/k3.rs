@@ -8,7 +8,7 @@ use crate::formats::q3_k::Q3K;
 use crate::half::F16;
 use crate::lanes::{Lanes, nearest_int};
 use crate::search::{q3, qx};
-use crate::simd::Simd;
+use crate::simd::{Simd, each};
 
 impl EncodeLanes for Q3K {
     const NARROW: bool = true;
@@ -51,7 +51,11 @@ fn plain<V: Lanes>(batch: &Batch<'_, V>, out: &mut [Q3K]) {
         if max != 0.0 {
             let iscale = -32.0 / max;
             // ggml keeps the rounded value in a signed byte before it clamps.
-            six = scales.map(|s| (nearest_int(iscale * s) as i8).clamp(-32, 31) + 32);
+            six = each(
+                scales,
+                #[inline(always)]
+                |s| (nearest_int(iscale * s) as i8).clamp(-32, 31) + 32,
+            );
             d = 1.0 / iscale;
         }
         finish(
@@ -119,7 +123,11 @@ fn finish(x: &[f32; 256], d: f32, six: [i8; 16], block: &mut Q3K, searched: impl
         block.scales[8 + j % 4] |= (s >> 4) << (2 * (j / 4));
     }
     let d = block.d.to_f32();
-    let sub_scales = six.map(|s| d * f32::from(s - 32));
+    let sub_scales = each(
+        six,
+        #[inline(always)]
+        |s| d * f32::from(s - 32),
+    );
     let mut levels = requantize_signed::<16, 16>(x, &sub_scales, -4, 3);
     for j in 0..16 {
         if sub_scales[j] == 0.0 {
@@ -135,5 +143,9 @@ fn finish(x: &[f32; 256], d: f32, six: [i8; 16], block: &mut Q3K, searched: impl
         }
     }
     block.hmask = high;
-    block.qs = pack_two_bits(&levels.map(|l| l & 3));
+    block.qs = pack_two_bits(&each(
+        levels,
+        #[inline(always)]
+        |l| l & 3,
+    ));
 }

@@ -9,7 +9,7 @@ use crate::formats::q5_k::Q5K;
 use crate::half::F16;
 use crate::lanes::{Lanes, nearest_int};
 use crate::search::{Fit, qkx, qp, steps};
-use crate::simd::Simd;
+use crate::simd::{Simd, each};
 
 /// What the search gives one block.
 struct Scales {
@@ -202,8 +202,24 @@ impl<V: Lanes> Weighted<V> {
 #[inline(always)]
 fn scales_weighted<V: Lanes>(fits: &Fits<V>, sums: &[V; 8]) -> Weighted<V> {
     let (mut scales, mut mins) = (*sums, *sums);
-    let d = qp(&fits.0.map(|f| f.scale), sums, 63.0, &mut scales);
-    let dmin = qp(&fits.0.map(|f| f.min), sums, 63.0, &mut mins);
+    let d = qp(
+        &core::array::from_fn(
+            #[inline(always)]
+            |j| fits.0[j].scale,
+        ),
+        sums,
+        63.0,
+        &mut scales,
+    );
+    let dmin = qp(
+        &core::array::from_fn(
+            #[inline(always)]
+            |j| fits.0[j].min,
+        ),
+        sums,
+        63.0,
+        &mut mins,
+    );
     Weighted { d, dmin, scales, mins }
 }
 
@@ -213,7 +229,13 @@ fn scales_plain<V: Lanes>(fits: &Fits<V>, lane: usize) -> Scales {
     let (max_scale, max_min) = (largest(&scales), largest(&mins));
     let inverse = |max: f32| if max > 0.0 { 63.0 / max } else { 0.0 };
     // ggml stores the rounded value in a byte before it takes the minimum.
-    let six_bits = |inverse: f32, v: [f32; 8]| v.map(|v| (nearest_int(inverse * v) as u8).min(63));
+    let six_bits = |inverse: f32, v: [f32; 8]| {
+        each(
+            v,
+            #[inline(always)]
+            |v| (nearest_int(inverse * v) as u8).min(63),
+        )
+    };
     Scales {
         d: F16::from_f32(max_scale / 63.0),
         dmin: F16::from_f32(max_min / 63.0),
@@ -231,9 +253,17 @@ fn levels<V: Lanes, const TOP: i32>(
     clamp_first: bool,
 ) -> [u8; 256] {
     let (d, dmin) = (scales.d.to_f32(), scales.dmin.to_f32());
-    let [sub_scales, sub_mins] = scales_and_mins(&scales.packed).map(u64::to_le_bytes);
-    let sub_scales = sub_scales.map(|s| d * f32::from(s));
-    let sub_mins = sub_mins.map(|m| dmin * f32::from(m));
+    let [sub_scales, sub_mins] = each(scales_and_mins(&scales.packed), u64::to_le_bytes);
+    let sub_scales = each(
+        sub_scales,
+        #[inline(always)]
+        |s| d * f32::from(s),
+    );
+    let sub_mins = each(
+        sub_mins,
+        #[inline(always)]
+        |m| dmin * f32::from(m),
+    );
     let mut levels = requantize::<32, 8>(x, &sub_scales, &sub_mins, 0, TOP);
     for j in 0..8 {
         if sub_scales[j] == 0.0 {

@@ -8,7 +8,7 @@ use crate::formats::q6_k::Q6K;
 use crate::half::F16;
 use crate::lanes::{Lanes, nearest_int};
 use crate::search::{GROUP_MAX_EPS, qx};
-use crate::simd::Simd;
+use crate::simd::{Simd, each};
 
 impl EncodeLanes for Q6K {
     #[inline(always)]
@@ -61,8 +61,16 @@ fn finish(x: &[f32; 256], scales: &[f32; 16], iscales: &[f32; 16], block: &mut Q
     let iscale = -128.0 / max;
     block.d = F16::from_f32(1.0 / iscale);
     let d = block.d.to_f32();
-    block.scales = scales.map(|s| nearest_int(iscale * s).min(127) as i8);
-    let sub_scales = block.scales.map(|s| d * f32::from(s));
+    block.scales = each(
+        *scales,
+        #[inline(always)]
+        |s| nearest_int(iscale * s).min(127) as i8,
+    );
+    let sub_scales = each(
+        block.scales,
+        #[inline(always)]
+        |s| d * f32::from(s),
+    );
     let mut levels = requantize_signed::<16, 16>(x, &sub_scales, -32, 31);
     for j in 0..16 {
         if sub_scales[j] == 0.0 {

@@ -1,6 +1,6 @@
 //! Encoders of `Q4_0`, `Q4_1`, `Q5_0` and `Q5_1`: a rule per block without importance, a search with.
 
-use super::flat::{extremes, inverse, signed_largest, truncate};
+use super::flat::{bytes_of, extremes, halves, inverse, signed_largest};
 use super::{EncodeFlat, EncodeLanes, batches, in_lanes, in_order, sigma2};
 use crate::block::{Block, Encode, Rows};
 use crate::error::EncodeError;
@@ -11,7 +11,7 @@ use crate::formats::q5_1::Q5_1;
 use crate::half::F16;
 use crate::lanes::{Lanes, nearest_int};
 use crate::search::{qkx, qx, steps};
-use crate::simd::Simd;
+use crate::simd::{Portable, Simd, each};
 
 /// Levels 0..=31 of a block and where they go.
 trait Put: Block<Weights = [f32; 32]> {
@@ -77,33 +77,49 @@ fn fifth_bits(levels: &[u8; 32]) -> [u8; 4] {
 
 /// `Q4_0` and `Q5_0`: the first weight of the largest magnitude becomes the lowest level.
 #[inline(always)]
-fn symmetric<B: Put>(x: &[f32; 32], out: &mut B) {
+fn symmetric<S: Simd, B: Put>(simd: S, x: &[f32; 32], out: &mut B) {
     let half = ((B::TOP + 1) / 2) as f32;
-    let d = signed_largest(x) / -half;
+    let d = signed_largest(simd, x) / -half;
     let k = inverse(d);
-    let mut levels = [0; 32];
     // An infinite inverse leaves level 0: ggml's conversion of infinities and NaN.
-    if k.is_finite() {
-        for i in 0..32 {
-            levels[i] = truncate(x[i] * k + (half + 0.5)).min(B::TOP) as u8;
-        }
-    }
-    out.put(F16::from_f32(d), F16::from_bits(0), &levels);
+    let (k, middle) = if k.is_finite() { (k, half + 0.5) } else { (0.0, 0.0) };
+    let (k, middle) = (simd.splat(k), simd.splat(middle));
+    let levels = bytes_of(
+        x,
+        #[inline(always)]
+        |x| {
+            each(
+                simd.truncate(simd.add(simd.mul(x, k), middle)),
+                #[inline(always)]
+                |l| l.min(B::TOP),
+            )
+        },
+    );
+    out.put(halves(simd, d, 0.0).0, F16::from_bits(0), &levels);
 }
 
 /// `Q4_1` and `Q5_1`: the smallest weight becomes level 0, the largest the highest.
 #[inline(always)]
-fn affine<B: Put>(x: &[f32; 32], out: &mut B) {
-    let (min, max) = extremes(x);
+fn affine<S: Simd, B: Put>(simd: S, x: &[f32; 32], out: &mut B) {
+    let (min, max) = extremes(simd, x);
     let d = (max - min) / B::TOP as f32;
     let k = inverse(d);
-    let mut levels = [0; 32];
-    if k.is_finite() {
-        for i in 0..32 {
-            levels[i] = truncate((x[i] - min) * k + 0.5).min(B::TOP) as u8;
-        }
-    }
-    out.put(F16::from_f32(d), F16::from_f32(min), &levels);
+    let (k, least) = (simd.splat(if k.is_finite() { k } else { 0.0 }), simd.splat(min));
+    let half = simd.splat(0.5);
+    let levels = bytes_of(
+        x,
+        #[inline(always)]
+        |x| {
+            let v = simd.mul(simd.sub(x, least), k);
+            each(
+                simd.truncate(simd.add(v, half)),
+                #[inline(always)]
+                |l| l.min(B::TOP),
+            )
+        },
+    );
+    let (d, m) = halves(simd, d, min);
+    out.put(d, m, &levels);
 }
 
 /// `Q4_0` and `Q5_0` under importance.
@@ -188,8 +204,8 @@ macro_rules! legacy {
     ($($name:ident $flat:ident $weighted:ident)+) => { $(
         impl EncodeFlat for $name {
             #[inline(always)]
-            fn encode_flat<S: Simd>(_: S, x: &[f32; 32], out: &mut Self) {
-                $flat(x, out);
+            fn encode_flat<S: Simd>(simd: S, x: &[f32; 32], out: &mut Self) {
+                $flat(simd, x, out);
             }
         }
 
@@ -200,7 +216,7 @@ macro_rules! legacy {
                     $weighted(zero, src, out);
                 } else {
                     for (x, block) in src.values.as_chunks().0.iter().zip(out) {
-                        $flat(x, block);
+                        $flat(Portable, x, block);
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! Encoders of the ternary formats `TQ1_0` and `TQ2_0`, and of `Q2_0`, whose encoder uses three of its
 //! four levels.
 
-use super::flat::{inverse, largest_magnitude};
+use super::flat::{halves, inverse, largest_magnitude};
 use super::{EncodeFlat, in_order};
 use crate::block::{Encode, Rows};
 use crate::error::EncodeError;
@@ -16,8 +16,8 @@ use crate::simd::Simd;
 /// `overflow` is the level where the inverse scale is infinite, which each format's integer
 /// conversion in ggml makes of infinities and NaN.
 #[inline(always)]
-fn trits<const N: usize>(x: &[f32; N], overflow: u8) -> (F16, [u8; N]) {
-    let d = largest_magnitude(x);
+fn trits<S: Simd, const N: usize>(simd: S, x: &[f32; N], overflow: u8) -> (F16, [u8; N]) {
+    let d = largest_magnitude(simd, x);
     let k = inverse(d);
     let mut trits = [overflow; N];
     if k != f32::INFINITY {
@@ -26,14 +26,14 @@ fn trits<const N: usize>(x: &[f32; N], overflow: u8) -> (F16, [u8; N]) {
             trits[i] = 1 + u8::from(v >= 0.5) - u8::from(v <= -0.5);
         }
     }
-    (F16::from_f32(d), trits)
+    (halves(simd, d, 0.0).0, trits)
 }
 
 impl EncodeFlat for Q2_0 {
     #[inline(always)]
-    fn encode_flat<S: Simd>(_: S, x: &[f32; 64], out: &mut Self) {
+    fn encode_flat<S: Simd>(simd: S, x: &[f32; 64], out: &mut Self) {
         let trits;
-        (out.d, trits) = self::trits(x, 0);
+        (out.d, trits) = self::trits(simd, x, 0);
         for (byte, t) in out.qs.iter_mut().zip(trits.as_chunks::<4>().0) {
             *byte = t[0] | t[1] << 2 | t[2] << 4 | t[3] << 6;
         }
@@ -42,25 +42,26 @@ impl EncodeFlat for Q2_0 {
 
 impl EncodeFlat for Tq2_0 {
     #[inline(always)]
-    fn encode_flat<S: Simd>(_: S, x: &[f32; 256], out: &mut Self) {
+    fn encode_flat<S: Simd>(simd: S, x: &[f32; 256], out: &mut Self) {
         let trits;
-        (out.d, trits) = self::trits(x, 1);
+        (out.d, trits) = self::trits(simd, x, 1);
         out.qs = super::superblock::pack_two_bits(&trits);
     }
 }
 
 impl EncodeFlat for Tq1_0 {
     #[inline(always)]
-    fn encode_flat<S: Simd>(_: S, x: &[f32; 256], out: &mut Self) {
+    fn encode_flat<S: Simd>(simd: S, x: &[f32; 256], out: &mut Self) {
         let trits;
-        (out.d, trits) = self::trits(x, 1);
+        (out.d, trits) = self::trits(simd, x, 1);
         let (first, rest) = trits.split_at(160);
         let (second, last) = rest.split_at(80);
         for i in 0..32 {
-            out.qs[i] = base_three([0, 32, 64, 96, 128].map(|o| first[o + i]));
+            out.qs[i] = base_three([first[i], first[32 + i], first[64 + i], first[96 + i], first[128 + i]]);
         }
         for i in 0..16 {
-            out.qs[32 + i] = base_three([0, 16, 32, 48, 64].map(|o| second[o + i]));
+            out.qs[32 + i] =
+                base_three([second[i], second[16 + i], second[32 + i], second[48 + i], second[64 + i]]);
         }
         for i in 0..4 {
             out.qh[i] = base_three([last[i], last[4 + i], last[8 + i], last[12 + i], 0]);

@@ -15,6 +15,16 @@ pub(crate) fn nearest_int(v: f32) -> i32 {
     ((v + MAGIC).to_bits() & 0x7f_ffff) as i32 - 0x40_0000
 }
 
+/// `array::map` that always inlines: the standard one is a call, compiled for the baseline.
+#[inline(always)]
+pub(crate) fn each<T: Copy, U: Copy + Default, const N: usize>(x: [T; N], of: impl Fn(T) -> U) -> [U; N] {
+    let mut out = [U::default(); N];
+    for i in 0..N {
+        out[i] = of(x[i]);
+    }
+    out
+}
+
 macro_rules! each {
     ($($(#[$doc:meta])* $name:ident ($($a:ident),+) -> $out:ident $e:expr;)+) => { $(
         $(#[$doc])*
@@ -57,6 +67,16 @@ pub trait Arith: Copy {
         nearest_wrapping(a) -> F8 nearest_int(a) as f32;
     }
 
+    /// The integer part. Lanes beyond ±2^31 come out as the CPU likes: callers have none.
+    #[inline(always)]
+    fn truncate(self, a: F8) -> [i32; 8] {
+        each(
+            a,
+            #[inline(always)]
+            |a| a as i32,
+        )
+    }
+
     /// The number in every lane.
     #[inline(always)]
     fn splat(self, v: f32) -> F8 {
@@ -81,6 +101,12 @@ pub trait Arith: Copy {
     /// Rows become columns.
     #[inline(always)]
     fn transpose(self, rows: [F8; 8]) -> [F8; 8] {
-        core::array::from_fn(|i| rows.map(|row| row[i]))
+        let mut out = rows;
+        for i in 0..8 {
+            for k in 0..8 {
+                out[i][k] = rows[k][i];
+            }
+        }
+        out
     }
 }

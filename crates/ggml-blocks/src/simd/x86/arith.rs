@@ -68,6 +68,11 @@ macro_rules! ops {
             }
 
             #[inline]
+            fn truncate(_token, a: F8) -> [i32; 8] {
+                must_cast(_mm256_cvttps_epi32(must_cast(a)))
+            }
+
+            #[inline]
             fn splat(_token, v: f32) -> F8 {
                 must_cast(_mm256_set1_ps(v))
             }
@@ -84,7 +89,7 @@ macro_rules! ops {
 
             #[inline]
             fn transpose(_token, rows: [F8; 8]) -> [F8; 8] {
-                let r: [__m256; 8] = rows.map(|row| must_cast(row));
+                let r: [__m256; 8] = must_cast(rows);
                 // Pairs of rows, then fours within each half, then the halves.
                 let mut pairs = r;
                 for k in 0..4 {

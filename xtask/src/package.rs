@@ -18,13 +18,14 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     // do it from the same archives without generating code.
     let mut package = cargo();
     package.args(["package", "--allow-dirty", "--no-verify", "--quiet"]);
-    for (layer, _) in &layers {
-        package.args(["--package", layer]);
+    for layer in &layers {
+        package.args(["--package", &layer.name]);
     }
     run_command(&mut package)?;
     let unpacked = unpack(&layers)?;
-    for (layer, _) in &layers {
+    for layer in &layers {
         let tree = tree(layer, &layers, &unpacked)?;
+        let layer = &layer.name;
         let path = root().join("xtask/trees").join(format!("{layer}.txt"));
         if bless {
             std::fs::write(&path, &tree).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -41,25 +42,44 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Names and versions of the crates that can be published: all but this one.
-fn layers() -> Outcome<Vec<(String, String)>> {
+/// A crate that can be published: all but this one.
+struct Layer {
+    name: String,
+    version: String,
+    /// Its dependencies outside tests.
+    needs: Vec<String>,
+}
+
+fn layers() -> Outcome<Vec<Layer>> {
     let text = capture(cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
     let metadata: serde_json::Value =
         serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?;
     let packages = metadata["packages"].as_array().into_iter().flatten().filter(|p| p["publish"].is_null());
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(packages.map(|p| (text(&p["name"]), text(&p["version"]))).collect())
+    let needs = |package: &serde_json::Value| {
+        let all = package["dependencies"].as_array().into_iter().flatten();
+        all.filter(|d| d["kind"].is_null()).map(|d| text(&d["name"])).collect()
+    };
+    Ok(packages
+        .map(|p| Layer { name: text(&p["name"]), version: text(&p["version"]), needs: needs(p) })
+        .collect())
+}
+
+/// Whether `from` needs `to`, itself or through another layer.
+fn needs(layers: &[Layer], from: &str, to: &str) -> bool {
+    let Some(layer) = layers.iter().find(|l| l.name == from) else { return false };
+    layer.needs.iter().any(|n| n == to || needs(layers, n, to))
 }
 
 /// Unpacks every archive into a fresh folder.
-fn unpack(layers: &[(String, String)]) -> Outcome<PathBuf> {
+fn unpack(layers: &[Layer]) -> Outcome<PathBuf> {
     let folder = root().join("target/scratch/packages");
     if folder.is_dir() {
         std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    for (layer, version) in layers {
-        let archive = root().join(format!("target/package/{layer}-{version}.crate"));
+    for Layer { name, version, .. } in layers {
+        let archive = root().join(format!("target/package/{name}-{version}.crate"));
         run_command(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&folder))?;
     }
     Ok(folder)
@@ -67,7 +87,8 @@ fn unpack(layers: &[(String, String)]) -> Outcome<PathBuf> {
 
 /// The names of everything that a scratch crate depending on `layer` alone is built from, on the
 /// platform this project is developed on. It is compiled as well.
-fn tree(layer: &str, layers: &[(String, String)], unpacked: &Path) -> Outcome<String> {
+fn tree(layer: &Layer, layers: &[Layer], unpacked: &Path) -> Outcome<String> {
+    let Layer { name: layer, .. } = layer;
     let scratch = root().join("target/scratch").join(layer);
     let write = |path: &str, text: &str| {
         let path = scratch.join(path);
@@ -78,11 +99,11 @@ fn tree(layer: &str, layers: &[(String, String)], unpacked: &Path) -> Outcome<St
     let mut manifest =
         "[package]\nname = \"scratch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n".to_owned();
     let mut patches = String::new();
-    for (name, version) in layers {
+    for Layer { name, version, .. } in layers {
         let path = unpacked.join(format!("{name}-{version}"));
         if name == layer {
             manifest += &format!("\n[dependencies]\n{name} = {{ path = {path:?} }}\n");
-        } else {
+        } else if needs(layers, layer, name) {
             patches += &format!("{name} = {{ path = {path:?} }}\n");
         }
     }
@@ -97,7 +118,6 @@ fn tree(layer: &str, layers: &[(String, String)], unpacked: &Path) -> Outcome<St
         command.current_dir(&scratch).env("CARGO_TARGET_DIR", root().join("target"));
         command
     };
-    // A patch that a lower layer has no use for is no fault.
     run_command(cargo().args(["check", "--quiet"]))?;
     let target = "x86_64-unknown-linux-gnu";
     let listed =

@@ -111,16 +111,23 @@ pub(crate) fn halves<S: Simd>(simd: S, a: f32, b: f32) -> (F16, F16) {
     (F16::from_bits(h[0]), F16::from_bits(h[1]))
 }
 
-/// `of` eight weights at a time, narrowed to bytes.
+/// `of` eight weights at a time, narrowed to bytes: it gives integers of -128..=127.
 #[inline(always)]
-pub(crate) fn bytes_of<const N: usize>(x: &[f32; N], of: impl Fn(F8) -> [i32; 8]) -> [u8; N] {
-    let mut wide = [0; N];
-    for (wide, x) in wide.as_chunks_mut::<8>().0.iter_mut().zip(x.as_chunks::<8>().0) {
-        *wide = of(*x);
-    }
+pub(crate) fn bytes_of<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f32; N],
+    of: impl Fn(F8) -> [i32; 8],
+) -> [u8; N] {
     let mut out = [0; N];
-    for i in 0..N {
-        out[i] = wide[i] as u8;
+    for (out, x) in out.chunks_mut(32).zip(x.chunks(32)) {
+        let mut wide = [[0; 8]; 4];
+        for (wide, x) in wide.iter_mut().zip(x.as_chunks().0) {
+            *wide = of(*x);
+        }
+        let bytes = simd.narrow32(wide);
+        for i in 0..out.len() {
+            out[i] = bytes[i].cast_unsigned();
+        }
     }
     out
 }

@@ -32,6 +32,7 @@ fn nearest<S: Simd, const N: usize>(simd: S, x: &[f32; N], amax: f32, d: f32) ->
         |m| simd.splat(m * d),
     );
     bytes_of(
+        simd,
         x,
         #[inline(always)]
         |x| {

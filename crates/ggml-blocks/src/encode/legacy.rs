@@ -85,6 +85,7 @@ fn symmetric<S: Simd, B: Put>(simd: S, x: &[f32; 32], out: &mut B) {
     let (k, middle) = if k.is_finite() { (k, half + 0.5) } else { (0.0, 0.0) };
     let (k, middle) = (simd.splat(k), simd.splat(middle));
     let levels = bytes_of(
+        simd,
         x,
         #[inline(always)]
         |x| {
@@ -107,6 +108,7 @@ fn affine<S: Simd, B: Put>(simd: S, x: &[f32; 32], out: &mut B) {
     let (k, least) = (simd.splat(if k.is_finite() { k } else { 0.0 }), simd.splat(min));
     let half = simd.splat(0.5);
     let levels = bytes_of(
+        simd,
         x,
         #[inline(always)]
         |x| {

@@ -18,6 +18,7 @@ fn bytes<S: Simd>(simd: S, x: &[f32; 32]) -> (f32, [i8; 32]) {
     // Where the inverse is infinite, ggml's conversion of infinities and NaN gives level 0.
     let k = simd.splat(if k == f32::INFINITY { 0.0 } else { k });
     let qs = bytes_of(
+        simd,
         x,
         #[inline(always)]
         |x| round_away(simd, simd.mul(x, k)),

@@ -77,6 +77,16 @@ pub trait Arith: Copy {
         )
     }
 
+    /// Integers of -128..=127 as bytes.
+    #[inline(always)]
+    fn narrow32(self, a: [[i32; 8]; 4]) -> [i8; 32] {
+        let mut out = [0; 32];
+        for i in 0..32 {
+            out[i] = a[i / 8][i % 8] as i8;
+        }
+        out
+    }
+
     /// The number in every lane.
     #[inline(always)]
     fn splat(self, v: f32) -> F8 {

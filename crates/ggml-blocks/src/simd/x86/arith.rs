@@ -73,6 +73,15 @@ macro_rules! ops {
             }
 
             #[inline]
+            fn narrow32(_token, a: [[i32; 8]; 4]) -> [i8; 32] {
+                let [a, b, c, d]: [__m256i; 4] = must_cast(a);
+                // The packs work within halves, so fours come out interleaved.
+                let fours = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+                let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+                must_cast(_mm256_permutevar8x32_epi32(fours, order))
+            }
+
+            #[inline]
             fn splat(_token, v: f32) -> F8 {
                 must_cast(_mm256_set1_ps(v))
             }

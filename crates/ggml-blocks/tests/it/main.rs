@@ -4,6 +4,8 @@ mod casts;
 mod checks;
 mod codebooks;
 mod docs;
+mod fuzz;
+mod fuzz_bodies;
 
 mod golden;
 mod rows;

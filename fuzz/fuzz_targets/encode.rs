@@ -1,0 +1,8 @@
+//! Any numbers as weights of any format, encoded on every level; the body is shared with the tests.
+#![no_main]
+
+#[path = "../../crates/ggml-blocks/tests/it/fuzz_bodies.rs"]
+#[expect(dead_code, reason = "the other target's body is in the same file")]
+mod fuzz_bodies;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz_bodies::encode(bytes));

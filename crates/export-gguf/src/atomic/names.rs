@@ -54,28 +54,43 @@ fn whole_name(name: &str) -> String {
     split.unwrap_or_else(|| name.to_owned())
 }
 
-/// Removes temporaries of `target`, and of split sets of that name, whose process is gone.
+/// Removes temporaries of `target`, and of split sets of that name, whose process is gone. What a killed
+/// run had moved aside goes back to its place if that is empty, and otherwise goes too: the file that
+/// stands there is its successor.
 ///
 /// A temporary is only touched when its lock is free *and* its process id is not running, so a
 /// run in another container or on another machine is left alone.
 pub(super) fn remove_stale(target: &Path) {
-    let Ok(entries) = fs::read_dir(super::folder(target)) else { return };
+    let dir = super::folder(target);
+    let Ok(entries) = fs::read_dir(dir) else { return };
     let wanted = whole_name(&short(target.file_name().unwrap_or_default()).to_string_lossy());
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some((of, pid)) = name.to_str().and_then(|n| n.strip_prefix('.')?.rsplit_once(MARK)) else {
-            continue;
-        };
-        let Ok(pid) = pid.parse::<u32>() else { continue };
+        let Some((of, pid, moved)) = name.to_str().and_then(parse) else { continue };
         if whole_name(of) != wanted || (pid != std::process::id() && sys::process_runs(pid)) {
             continue;
         }
         let is_file = entry.file_type().is_ok_and(|t| t.is_file());
-        if is_file && File::open(entry.path()).is_ok_and(|f| sys::try_lock(&f)) {
-            // Failing to tidy up is no reason not to work.
-            let _ = fs::remove_file(entry.path());
+        if !is_file || !File::open(entry.path()).is_ok_and(|f| sys::try_lock(&f)) {
+            continue;
         }
+        // Failing to tidy up is no reason not to work.
+        let _ = match moved && dir.join(of).symlink_metadata().is_err() {
+            true => fs::rename(entry.path(), dir.join(of)),
+            false => fs::remove_file(entry.path()),
+        };
     }
+}
+
+/// The target's name, the process id, and whether it was moved aside, of a name that [`marked`] made.
+fn parse(name: &str) -> Option<(&str, u32, bool)> {
+    let name = name.strip_prefix('.')?;
+    let (of, pid, moved) = match (name.rsplit_once(MARK), name.rsplit_once(ASIDE)) {
+        (Some((of, pid)), _) => (of, pid, false),
+        (None, Some((of, pid))) => (of, pid, true),
+        (None, None) => return None,
+    };
+    Some((of, pid.parse().ok()?, moved))
 }
 
 #[cfg(test)]
@@ -89,6 +104,23 @@ mod tests {
         let name = temp(Path::new(&long), u32::MAX);
         assert!(name.as_os_str().len() < 255, "{name:?}");
         assert_ne!(name, temp(Path::new(&format!("{}y.gguf", "x".repeat(249))), u32::MAX));
+    }
+
+    #[test]
+    fn what_a_killed_exchange_left_is_put_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        // No process has this number: the kernel's limit lies below it.
+        let dead = u32::MAX - 1;
+        let (first, second) = (at("m-00001-of-00002.gguf"), at("m-00002-of-00002.gguf"));
+        fs::write(aside(&first, dead), "old first").unwrap();
+        fs::write(aside(&second, dead), "old second").unwrap();
+        fs::write(&second, "new second").unwrap();
+        fs::write(temp(&first, dead), "unfinished").unwrap();
+        remove_stale(&first);
+        assert_eq!(fs::read(&first).unwrap(), b"old first");
+        assert_eq!(fs::read(&second).unwrap(), b"new second");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -244,7 +244,7 @@ fn step(
                 Missing::Type(ty) => choice = Choice { ty, reason: Reason::ImportanceMissing, ..choice },
                 Missing::Refuse => problems.without_importance.push(k.name.clone()),
                 Missing::AsLlama if wants => {
-                    problems.without_importance.push(format!("{} ({})", k.name, choice.ty))
+                    problems.without_importance.push(format!("{} ({})", k.name, choice.ty));
                 }
                 Missing::AsLlama | Missing::Uniform => {}
             }
@@ -254,7 +254,7 @@ fn step(
         match t.ty.info().map(|i| i.kind) {
             _ if !t.decodable => problems.undecodable.push(format!("{} ({})", t.name, t.ty)),
             Some(Kind::Block | Kind::Activation) => {
-                problems.requantized.push(format!("{} ({})", t.name, t.ty))
+                problems.requantized.push(format!("{} ({})", t.name, t.ty));
             }
             _ if matches!(t.ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16) => {}
             _ => problems.undecodable.push(format!("{} ({})", t.name, t.ty)),

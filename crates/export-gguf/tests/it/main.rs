@@ -4,6 +4,7 @@ mod checkpoints;
 mod copy;
 mod demo;
 mod docs;
+mod importance;
 mod look;
 mod mix_dry_runs;
 mod mixes;

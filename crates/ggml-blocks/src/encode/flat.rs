@@ -124,10 +124,8 @@ pub(crate) fn bytes_of<S: Simd, const N: usize>(
         for (wide, x) in wide.iter_mut().zip(x.as_chunks().0) {
             *wide = of(*x);
         }
-        let bytes = simd.narrow32(wide);
-        for i in 0..out.len() {
-            out[i] = bytes[i].cast_unsigned();
-        }
+        let bytes: [u8; 32] = bytemuck::must_cast(simd.narrow32(wide));
+        out.copy_from_slice(&bytes[..out.len()]);
     }
     out
 }
@@ -143,4 +141,13 @@ pub(crate) fn round_away<S: Simd>(simd: S, v: F8) -> [i32; 8] {
         |v| f32::from_bits(v.to_bits() & 1 << 31 | BELOW_HALF),
     );
     simd.truncate(simd.add(v, nudge))
+}
+
+/// The low four bits of two levels per byte, 16 weights apart. In words: bytes would be moved one by
+/// one.
+#[inline(always)]
+pub(crate) fn nibbles(levels: &[u8; 32]) -> [u8; 16] {
+    const LOW: u64 = 0x0F0F_0F0F_0F0F_0F0F;
+    let [a, b, c, d]: [u64; 4] = bytemuck::must_cast(*levels);
+    bytemuck::must_cast([a & LOW | (c & LOW) << 4, b & LOW | (d & LOW) << 4])
 }

@@ -1,7 +1,7 @@
 //! Encoders of MXFP4 and NVFP4: a scale from the largest magnitude, then the nearest of the E2M1
 //! numbers.
 
-use super::flat::{bytes_of, largest_magnitude};
+use super::flat::{bytes_of, largest_magnitude, nibbles};
 use super::{EncodeFlat, in_order};
 use crate::block::{Encode, Rows};
 use crate::error::EncodeError;
@@ -79,10 +79,7 @@ impl EncodeFlat for Mxfp4 {
         let amax = largest_magnitude(simd, x);
         let e = if amax > 0.0 { (floor_log2(amax) - 2 + 127) as u8 } else { 0 };
         out.e = if e == 255 { 0 } else { e };
-        let levels = nearest(simd, x, amax, mxfp4::half_scale(out.e));
-        for i in 0..16 {
-            out.qs[i] = levels[i] | levels[16 + i] << 4;
-        }
+        out.qs = nibbles(&nearest(simd, x, amax, mxfp4::half_scale(out.e)));
     }
 }
 
@@ -93,9 +90,8 @@ impl EncodeFlat for Nvfp4 {
             let amax = largest_magnitude(simd, x);
             out.d[s] = to_ue4m3(amax / 6.0);
             let levels = nearest(simd, x, amax, nvfp4::half_scale(out.d[s]));
-            for i in 0..8 {
-                out.qs[8 * s + i] = levels[i] | levels[8 + i] << 4;
-            }
+            let [low, high]: [u64; 2] = bytemuck::must_cast(levels);
+            out.qs.as_chunks_mut().0[s] = bytemuck::must_cast::<u64, [u8; 8]>(low | high << 4);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Encoders of `Q4_0`, `Q4_1`, `Q5_0` and `Q5_1`: a rule per block without importance, a search with.
 
-use super::flat::{bytes_of, extremes, halves, inverse, signed_largest};
+use super::flat::{bytes_of, extremes, halves, inverse, nibbles, signed_largest};
 use super::{EncodeFlat, EncodeLanes, batches, in_lanes, in_order, sigma2};
 use crate::block::{Block, Encode, Rows};
 use crate::error::EncodeError;
@@ -53,26 +53,19 @@ impl Put for Q5_1 {
     }
 }
 
-/// The low four bits of two levels per byte, 16 weights apart.
-#[inline(always)]
-fn nibbles(levels: &[u8; 32]) -> [u8; 16] {
-    let mut out = [0; 16];
-    for i in 0..16 {
-        out[i] = (levels[i] & 15) | levels[16 + i] << 4;
-    }
-    out
-}
-
 /// Bit 4 of each level, the first lowest.
 #[inline(always)]
 fn fifth_bits(levels: &[u8; 32]) -> [u8; 4] {
-    let mut out = [0; 4];
-    for (byte, l) in out.iter_mut().zip(levels.as_chunks::<8>().0) {
-        let bits = (u64::from_le_bytes(*l) >> 4) & 0x0101_0101_0101_0101;
-        // The product gathers bit 0 of each byte in the top byte, the first byte's lowest.
-        *byte = (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
-    }
-    out
+    let words: [u64; 4] = bytemuck::must_cast(*levels);
+    each(
+        words,
+        #[inline(always)]
+        |word| {
+            let bits = (word.to_le() >> 4) & 0x0101_0101_0101_0101;
+            // The product gathers bit 0 of each byte in the top byte, the first byte's lowest.
+            (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+        },
+    )
 }
 
 /// `Q4_0` and `Q5_0`: the first weight of the largest magnitude becomes the lowest level.

@@ -18,21 +18,30 @@ pub(crate) fn largest_magnitude<S: Simd, const N: usize>(simd: S, x: &[f32; N]) 
 /// Smallest and largest weight. Of zeros, the smallest is the first and the largest has no sign.
 #[inline(always)]
 pub(crate) fn extremes<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> (f32, f32) {
-    let min = reduce(
-        simd,
-        x,
-        #[inline(always)]
-        |x| x,
-        S::min,
-    );
-    let max = reduce(
-        simd,
-        x,
-        #[inline(always)]
-        |x| x,
-        S::max,
-    );
+    let (min, max) = min_and_max(simd, x);
     (if min == 0.0 { first_zero(x) } else { min }, max + 0.0)
+}
+
+/// Smallest and largest weight; which of two zeros is not said. The last steps take both at once: the
+/// largest is the smallest of the negated.
+#[inline(always)]
+fn min_and_max<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> (f32, f32) {
+    let (chunks, _) = x.as_chunks::<8>();
+    let (mut lo, mut hi) = (chunks[0], chunks[0]);
+    for &chunk in &chunks[1..] {
+        lo = simd.min(lo, chunk);
+        hi = simd.max(hi, chunk);
+    }
+    let [a, b, c, d, e, f, g, h] = lo;
+    lo = simd.min(lo, [e, f, g, h, a, b, c, d]);
+    let [a, b, c, d, e, f, g, h] = hi;
+    hi = simd.max(hi, [e, f, g, h, a, b, c, d]);
+    let [a, b, c, d, ..] = lo;
+    let [e, f, g, h, ..] = hi;
+    let both = simd.min([a, b, c, d, -e, -f, -g, -h], [c, d, a, b, -g, -h, -e, -f]);
+    let [a, b, _, _, e, f, ..] = both;
+    let both = simd.min([a, a, a, a, e, e, e, e], [b, b, b, b, f, f, f, f]);
+    (both[0], -both[4])
 }
 
 #[cold]
@@ -44,20 +53,7 @@ fn first_zero(x: &[f32]) -> f32 {
 /// The first weight of the largest magnitude, with its sign; 0.0 for zeros of any sign.
 #[inline(always)]
 pub(crate) fn signed_largest<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
-    let min = reduce(
-        simd,
-        x,
-        #[inline(always)]
-        |x| x,
-        S::min,
-    );
-    let max = reduce(
-        simd,
-        x,
-        #[inline(always)]
-        |x| x,
-        S::max,
-    );
+    let (min, max) = min_and_max(simd, x);
     if max > -min {
         max
     } else if max < -min {

@@ -1,7 +1,7 @@
 //! The commands that look at files and change nothing.
 //!
 //! One file per command: its arguments and a `run` that writes to the stream it is given. Names and
-//! strings of a file reach that stream only through [`text`] and [`json`], which escape them.
+//! strings of a file reach that stream only through `text` and `json`, which escape them.
 
 pub mod dump;
 pub mod extract;

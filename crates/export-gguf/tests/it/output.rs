@@ -79,9 +79,14 @@ fn long_run(place: &Place) -> std::process::Child {
     let zeros = vec![0x3C; n * 2];
     let name = "blk.0.ffn_up.weight";
     place.write("in.gguf", &model(&[(name, &[256, 40_000], gguf_format::GgmlType::F16, zeros)]));
-    let child = place
-        .command(&["--from-gguf", "in.gguf", "--out", "out.gguf", "--force", "--threads", "1"])
-        .args(["--dtype", "q6_k"])
+    // Whoever runs the tests may ignore SIGHUP (nohup does), which children inherit and the program
+    // respects; `env` gives the signals their meaning back and becomes the program.
+    let mut command = std::process::Command::new("env");
+    let child = command
+        .current_dir(place.path("."))
+        .args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_export-gguf")])
+        .args(["--from-gguf", "in.gguf", "--out", "out.gguf", "--force", "--threads", "1"])
+        .args(["--dtype", "iq3_s"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

@@ -32,7 +32,8 @@ const WITH_IMPORTANCE: &[GgmlType] = &[
 
 /// The smallest cosine to the F16 model's embedding that is right from a number of bits on. Rows of
 /// 384 keep F16 where a block has 256 weights, which helps the small ones.
-const COSINES: &[(f64, f64)] = &[(6.5, 0.999), (5.5, 0.985), (4.0, 0.94), (3.0, 0.9), (0.0, 0.8)];
+const COSINES: &[(f64, f64)] =
+    &[(6.5, 0.999), (5.5, 0.985), (4.0, 0.94), (3.0, 0.9), (2.0, 0.85), (0.0, 0.75)];
 /// Formats for models trained to them. This model is not: that it runs is all there is to see.
 const TRAINED_FOR: &[GgmlType] = &[GgmlType::Q1_0, GgmlType::Q2_0, GgmlType::TQ1_0, GgmlType::TQ2_0];
 
@@ -45,12 +46,11 @@ struct Row {
     faults: Vec<String>,
 }
 
-/// Sets up, transcodes, compares, prints the table.
+/// Sets up, transcodes to all types or those named, compares, prints the table.
 pub(crate) fn run(args: &[String]) -> Outcome {
-    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => {}
-        ["--full", ref only @ ..] => return full::run(only),
-        _ => return Err("usage: interop [--full [TYPE...]]".to_owned()),
+    let only: Vec<&str> = args.iter().map(String::as_str).collect();
+    if let ["--full", only @ ..] = &only[..] {
+        return full::run(only);
     }
     let start = Instant::now();
     let tools = Tools::get()?;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     println!("set up in {:.0} s", start.elapsed().as_secs_f64());
 
     let mut rows = Vec::new();
-    for format in encodable() {
+    for format in encodable().filter(|f| only.is_empty() || only.contains(&lower(f).as_str())) {
         let begun = Instant::now();
         let row = check(&tools, &models, format, &["recut", "minilm"], false)?;
         println!("{:<8} {:>6.1} s", format.name(), begun.elapsed().as_secs_f64());

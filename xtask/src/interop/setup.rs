@@ -29,16 +29,16 @@ impl Tools {
             for file in &manifests {
                 copy(file, to)?;
             }
+            // Not `npm ci`: it wants the packages for other platforms in the lock file too. This one
+            // takes versions and hashes from the lock file, and leaves it as it is.
             let mut npm = Command::new("npm");
-            npm.args([
-                "ci",
-                "--ignore-scripts",
-                "--omit=optional",
-                "--no-audit",
-                "--no-fund",
-                "--loglevel=error",
-            ]);
-            run(npm.current_dir(to))
+            npm.args(["install", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]);
+            npm.args(["--omit-lockfile-registry-resolved", "--loglevel=error"]);
+            run(npm.current_dir(to))?;
+            match read(&to.join("package-lock.json"))? == read(&manifests[1])? {
+                true => Ok(()),
+                false => Err("npm installed other versions than the lock file names".to_owned()),
+            }
         })?;
         Ok(tools)
     }
@@ -68,6 +68,8 @@ impl Tools {
     pub(crate) fn python(&self, script: &str) -> Command {
         let mut command = Command::new(self.folder.join("python/bin/python"));
         command.arg(root().join("xtask/interop").join(script));
+        // ggml sets up its tables with OpenMP, whose threads otherwise spin on a busy machine.
+        command.env("OMP_WAIT_POLICY", "passive");
         command
     }
 

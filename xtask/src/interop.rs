@@ -204,8 +204,8 @@ fn print(rows: &[Row]) {
             "{:<8} {:>6.3} {:>7} {:>12} {:>8.5}  {}",
             row.format.name(),
             row.bits,
-            row.found["equal"],
-            row.found["weights"],
+            row.found["equal"].to_string(),
+            row.found["weights"].to_string(),
             row.cosine.unwrap_or(f64::NAN),
             differences(row)
         );

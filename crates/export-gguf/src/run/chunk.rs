@@ -93,11 +93,12 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// The elements of a step's chunks. Importance goes by rows, and rows cut in two fill the encoders' lanes
-/// badly, so where it is used a chunk is whole rows if it can hold any.
+/// The elements of a step's chunks. With importance a chunk is whole rows, however long: some encoders
+/// take the mean square of the row into account. The matrix has as many values as a row, so that memory
+/// stays in proportion to what was read.
 fn encode_chunk(step: &Step, chunk: u64) -> u64 {
     let row_len = step.dims.first().copied().unwrap_or(1).max(1);
-    if step.weighting == Weighting::None || row_len > chunk { chunk } else { chunk / row_len * row_len }
+    if step.weighting == Weighting::None { chunk } else { (chunk / row_len).max(1) * row_len }
 }
 
 /// The bytes of `elements` elements of type `ty`, which are whole blocks.

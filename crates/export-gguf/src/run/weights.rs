@@ -54,8 +54,8 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Encodes elements from `start` on, whole blocks in a tensor of `dims`, each row with the importance of
-/// its matrix. Indices in errors count from `start`.
+/// Encodes whole rows of a tensor of `dims`, the first of which begins at element `start`, each with the
+/// importance of its matrix. Indices in errors count from `start`.
 pub(super) fn encode(
     format: &Format,
     dims: &[u64],
@@ -66,28 +66,21 @@ pub(super) fn encode(
 ) -> Result<(), EncodeError> {
     let row_len = dims.first().map_or(1, |&n| usize::try_from(n).unwrap_or(usize::MAX)).max(1);
     let rows_per_matrix = dims.get(1).copied().unwrap_or(1).max(1);
+    let row_bytes = format.row_bytes(row_len)?;
+    let rows = values.len() / row_len;
     let mut done = 0;
-    while done < values.len() {
-        let at = start + done as u64;
-        let (row, column) = (at / row_len as u64, (at % row_len as u64) as usize);
+    while done < rows {
+        let row = start / row_len as u64 + done as u64;
         let matrix = (row / rows_per_matrix) as usize;
-        let weights = importance.get(matrix * row_len..).and_then(|w| w.get(..row_len));
         // A single row stands for all matrices.
-        let weights = weights.unwrap_or_else(|| &importance[..row_len.min(importance.len())]);
-        let left = values.len() - done;
-        let (len, weights) = if column == 0 && left >= row_len {
-            let rows = (rows_per_matrix - row % rows_per_matrix).min((left / row_len) as u64);
-            (rows as usize * row_len, weights)
-        } else {
-            let len = left.min(row_len - column);
-            (len, &weights[column..column + len])
-        };
-        let bytes = |n: usize| n / format.block_len() * format.block_bytes();
-        let (from, to) = (bytes(done), bytes(done + len));
+        let own = importance.get(matrix * row_len..).and_then(|w| w.get(..row_len));
+        let weights = own.unwrap_or_else(|| &importance[..row_len.min(importance.len())]);
+        let end = rows.min(done + (rows_per_matrix - row % rows_per_matrix) as usize);
+        let out = &mut out[done * row_bytes..end * row_bytes];
         format
-            .encode_rows(&values[done..done + len], weights.len(), Some(weights), &mut out[from..to])
-            .map_err(|e| shift(e, done))?;
-        done += len;
+            .encode_rows(&values[done * row_len..end * row_len], row_len, Some(weights), out)
+            .map_err(|e| shift(e, done * row_len))?;
+        done = end;
     }
     Ok(())
 }

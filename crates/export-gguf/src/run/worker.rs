@@ -144,11 +144,11 @@ fn encode(
     Ok(tally)
 }
 
-/// The strip for encoding by rows: as many whole rows as fill the encoders' lanes, or a part of a long row.
+/// The strip for encoding by rows: as many whole rows as fill the encoders' lanes, at least one.
 fn row_strip(step: &Step) -> usize {
     const MOST: usize = 16 * STRIP;
     let row_len = step.dims.first().map_or(1, |&n| usize::try_from(n).unwrap_or(usize::MAX)).max(1);
-    if row_len > MOST { STRIP } else { MOST / row_len * row_len }
+    (MOST / row_len).max(1) * row_len
 }
 
 /// Whether a format loses so much that its error is always measured: below three bits per weight.

@@ -212,10 +212,10 @@ fn admit(path: &Path, force: bool, inputs: &[(PathBuf, FileId)]) -> Result<PathB
     }
     let id = sys::file_id(path, &meta);
     if let Some((input, _)) = inputs.iter().find(|(_, i)| *i == id) {
-        return refused(&format!("is the input {} itself; choose another --out", input.display()));
+        return refused(&format!("is the input {} itself; choose another name", input.display()));
     }
     if !force {
-        return refused("exists already; choose another --out, or replace it with --force");
+        return refused("exists already; choose another name, or replace it with --force");
     }
     path.canonicalize().map_err(Error::io("resolve", path))
 }

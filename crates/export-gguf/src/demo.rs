@@ -145,7 +145,8 @@ impl Demo<'_> {
         let started = Instant::now();
         let files: Vec<OutputFile> = lay_out(&plan, source, path, None)?;
         let progress = Progress::new(plan.bytes().0, std::io::stderr().is_terminal());
-        let done = run::run(&plan, &files, source, None, self.options, &progress, &self.cancel);
+        let options = Options { measure: transcoded, ..self.options };
+        let done = run::run(&plan, &files, source, None, options, &progress, &self.cancel);
         progress.finish();
         let tallies = done?;
         let elapsed = started.elapsed();

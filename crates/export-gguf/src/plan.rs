@@ -4,6 +4,7 @@
 //! dry run prints it, the executor carries it out.
 
 mod edit;
+mod obstacle;
 mod policy;
 mod print;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use gguf_format::{GgmlType, Kind};
 use crate::mix::Choice;
 
 pub use edit::{Edit, MetaValue};
+pub(crate) use obstacle::Obstacles;
 pub use policy::plan;
 pub(crate) use policy::{FILE_TYPE, GGML_QNT_VERSION, QUANTIZATION_VERSION, fits};
 pub(crate) use print::{bits_per_weight, json};

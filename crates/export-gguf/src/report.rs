@@ -1,14 +1,21 @@
 //! What a run did: the summary for people and for machines.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::atomic::{Staged, Target};
 use crate::emit::OutputFile;
 use crate::plan::{self, Plan, Step, bits_per_weight, human_bytes};
 use crate::run::Tally;
-use crate::sys;
+use crate::{Cancel, Error, sys};
+
+/// The version of the JSON, raised when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+/// How many tensors the summary names as those with the largest error.
+const WORST: usize = 10;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -71,6 +78,16 @@ impl<'a> Report<'a> {
         bits_per_weight(self.plan.bytes().1, self.plan.elements())
     }
 
+    /// The tensors with the largest relative errors, the worst first; exact ones are not among them.
+    fn worst(&self) -> Vec<(&'a Step, f64)> {
+        let steps = self.plan.steps.iter().zip(self.tallies);
+        let mut all: Vec<(&Step, f64)> =
+            steps.filter_map(|(s, t)| Some((s, t.relative_error().filter(|e| *e > 0.0)?))).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all.truncate(WORST);
+        all
+    }
+
     /// Writes a table and a closing line. `each` lists every tensor instead of groups.
     ///
     /// # Errors
@@ -88,7 +105,7 @@ impl<'a> Report<'a> {
             let (from, to) = (g.first.from, g.first.to);
             write!(out, "{:wide$}  {from:>7} -> {to:7}  {before:>10} -> {after:>10}  {}", label(g), g.why)?;
             if let Some(error) = g.tally.relative_error() {
-                write!(out, ", relative error {error:.4}")?;
+                write!(out, ", relative error {}", short(error))?;
             }
             writeln!(out)?;
         }
@@ -98,6 +115,12 @@ impl<'a> Report<'a> {
                 "warning: {}: {} values out of the range of {}, the largest {:e}",
                 step.name, tally.overflows, step.to, tally.largest
             )?;
+        }
+        let worst = self.worst();
+        if worst.len() > 1 {
+            let list: Vec<String> =
+                worst.iter().map(|(s, e)| format!("{} ({}) {}", s.name, s.to, short(*e))).collect();
+            writeln!(out, "largest relative errors: {}", list.join(", "))?;
         }
         let rss = self.peak_rss.map_or_else(|| "unknown".to_owned(), human_bytes);
         let first = self.files.first().map(|f| f.path.display().to_string()).unwrap_or_default();
@@ -116,18 +139,21 @@ impl<'a> Report<'a> {
         )
     }
 
-    /// Writes the plan as [`plan::write_json`] does, with what came of it.
+    /// Writes the plan as [`plan::write_json`] does, with what came of it. `docs/report.md` in the
+    /// repository describes every field.
     ///
     /// # Errors
     /// When `out` fails.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut all = plan::json(self.plan);
+        all["schema"] = json!(SCHEMA);
         if let Some(tensors) = all.get_mut("tensors").and_then(Value::as_array_mut) {
             for (tensor, tally) in tensors.iter_mut().zip(self.tallies) {
                 tensor["overflows"] = json!(tally.overflows);
                 tensor["relative_error"] = json!(tally.relative_error());
             }
         }
+        all["worst"] = self.worst().iter().map(|(s, _)| s.name.as_str()).collect();
         all["files"] = self
             .files
             .iter()
@@ -137,5 +163,40 @@ impl<'a> Report<'a> {
         all["peak_rss"] = json!(self.peak_rss);
         serde_json::to_writer_pretty(&mut *out, &all)?;
         writeln!(out)
+    }
+}
+
+/// Two or more digits of a relative error.
+fn short(error: f64) -> String {
+    match error {
+        0.0 => "0".to_owned(),
+        e if e < 0.001 => format!("{e:.1e}"),
+        e => format!("{e:.4}"),
+    }
+}
+
+/// A report's place on disk, held while the model is being written, so that a place that cannot be
+/// written to is known beforehand.
+#[derive(Debug)]
+pub struct ReportFile(Staged);
+
+impl ReportFile {
+    /// Takes the place.
+    ///
+    /// # Errors
+    /// As [`Staged::create`].
+    pub fn create(path: &Path, force: bool, inputs: &[PathBuf]) -> Result<Self, Error> {
+        Staged::create(&[Target { path: path.to_path_buf(), len: 0 }], force, inputs).map(Self)
+    }
+
+    /// Writes the report; it appears whole.
+    ///
+    /// # Errors
+    /// When the system refuses, or `cancel` is set; the place is then as it was.
+    pub fn write(self, report: &Report<'_>, cancel: &Cancel) -> Result<(), Error> {
+        let mut text = Vec::new();
+        report.write_json(&mut text)?;
+        self.0.write_at(0, &text, 0)?;
+        self.0.commit(cancel)
     }
 }

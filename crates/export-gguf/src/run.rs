@@ -36,6 +36,8 @@ pub struct Options {
     pub overflow: Overflow,
     /// Replace existing files.
     pub force: bool,
+    /// Decode what was encoded, for the error of each tensor.
+    pub measure: bool,
     /// Elements per chunk; the bytes do not depend on it. A multiple of every block length.
     pub chunk: u64,
 }
@@ -43,7 +45,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Self { threads, overflow: Overflow::Refuse, force: false, chunk: CHUNK_ELEMENTS }
+        Self { threads, overflow: Overflow::Refuse, force: false, measure: true, chunk: CHUNK_ELEMENTS }
     }
 }
 
@@ -92,7 +94,7 @@ pub fn run(
         end: AtomicUsize::new(jobs.chunks()),
         written: AtomicU64::new(0),
         failure: Mutex::new(None),
-        tallies: Mutex::new(vec![Tally::default(); plan.steps.len()]),
+        tallies: Mutex::new(tally::InOrder::new(plan.steps.len())),
     };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads.get())
@@ -105,7 +107,7 @@ pub fn run(
         return Err(error);
     }
     cancel.check()?;
-    let tallies = shared.tallies.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let tallies = shared.tallies.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_steps();
     overflow::refuse(plan, &tallies, options.overflow)?;
     staged.commit(cancel)?;
     Ok(tallies)
@@ -129,7 +131,7 @@ struct Shared<'a> {
     /// The failure of the lowest chunk, which does not depend on timing: chunks are taken in
     /// order, so all below it were taken and report.
     failure: Mutex<Option<(usize, Error)>>,
-    tallies: Mutex<Vec<Tally>>,
+    tallies: Mutex<tally::InOrder>,
 }
 
 impl Shared<'_> {

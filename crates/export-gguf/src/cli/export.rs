@@ -11,12 +11,12 @@ use gguf_format::GgmlType;
 use super::dtype::DtypeParser;
 use super::mix::MixArgs;
 use super::size::parse_size;
-use crate::emit::{Split, lay_out};
+use crate::emit::{OutputFile, Split, lay_out};
 use crate::imatrix::Imatrix;
 use crate::mix;
 use crate::plan::{self, Experts, Request};
 use crate::progress::Progress;
-use crate::report::Report;
+use crate::report::{Report, ReportFile};
 use crate::run::{self, Options, Overflow};
 use crate::source::{GgufSource, Source};
 use crate::{Cancel, Error, Outcome};
@@ -115,6 +115,20 @@ pub struct ExportArgs {
     #[arg(long)]
     pub json: bool,
 
+    /// Also write the summary as JSON to this file, which appears whole or not at all
+    ///
+    /// docs/report.md describes the fields; --json prints the same.
+    ///
+    /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --report out.json`
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    pub report: Option<PathBuf>,
+
+    /// Do not read back what was encoded to find each tensor's error
+    ///
+    /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype q8_0 --no-measure`
+    #[arg(long)]
+    pub no_measure: bool,
+
     /// Print errors only
     ///
     /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --dtype q4_k --quiet`
@@ -204,8 +218,10 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         threads: args.threads.unwrap_or(defaults.threads),
         overflow: args.overflow.into(),
         force: args.force,
+        measure: !args.no_measure,
         ..defaults
     };
+    let report_file = report_file(args, &source, &files)?;
     let progress = if args.quiet || args.json {
         Progress::silent()
     } else {
@@ -215,12 +231,31 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
     progress.finish();
     let tallies = done.map_err(|e| e.in_file(from))?;
     let report = Report::new(&plan, &files, &tallies, started.elapsed());
+    if let Some(file) = report_file {
+        file.write(&report, &cancel)?;
+    }
     if args.json {
         report.write_json(out)?;
     } else if !args.quiet {
         report.write_text(args.verbose, out)?;
     }
     Ok(Outcome::Ok)
+}
+
+/// The place for `--report`, which is none of the other files.
+fn report_file(
+    args: &ExportArgs,
+    source: &dyn Source,
+    files: &[OutputFile],
+) -> Result<Option<ReportFile>, Error> {
+    let Some(path) = &args.report else { return Ok(None) };
+    let mut others = source.inputs();
+    others.extend(args.imatrix.clone());
+    others.extend(files.iter().map(|f| f.path.clone()));
+    if others.contains(path) {
+        return Err(Error::Usage(format!("--report: {} is another file of this run", path.display())));
+    }
+    ReportFile::create(path, args.force, &others).map(Some)
 }
 
 fn split(args: &ExportArgs) -> Option<Split> {

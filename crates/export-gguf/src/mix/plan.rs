@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gguf_format::{GgmlType, Gguf, Importance, Kind};
+use gguf_format::{GgmlType, Gguf, Importance};
 
 use super::guess::guessed_file_type;
 use super::policy::{Choice, HyperParameters, Options, Reason, Subject, assign, processing_order};
@@ -10,7 +10,8 @@ use super::prune::Pruning;
 use crate::Error;
 use crate::imatrix::Imatrix;
 use crate::plan::{
-    Edit, FILE_TYPE, GGML_QNT_VERSION, MetaValue, Plan, QUANTIZATION_VERSION, Step, Weighting, Why, fits,
+    Edit, FILE_TYPE, GGML_QNT_VERSION, MetaValue, Obstacles, Plan, QUANTIZATION_VERSION, Step, Weighting,
+    Why, fits,
 };
 use crate::source::{SPLIT_KEYS, Source, Tensor};
 
@@ -113,9 +114,9 @@ pub fn plan(
     let mut steps = Vec::with_capacity(kept.len());
     let mut problems = Problems::default();
     for (k, choice) in kept.iter().zip(choices) {
-        steps.push(step(k, choice, request.missing, imatrix, &mut problems)?);
+        steps.push(step(k, choice, request, imatrix, &mut problems)?);
     }
-    problems.check(request, imatrix.is_some())?;
+    problems.check(imatrix.is_some())?;
     let parts = request.keep_split.then(|| parts(source, &steps));
     if request.order == Order::Source {
         steps.sort_by_key(|s| s.source);
@@ -183,34 +184,20 @@ fn verbatim(ty: GgmlType) -> Choice {
 /// Tensors that stand in the way, gathered so that all are named at once.
 #[derive(Default)]
 struct Problems {
-    requantized: Vec<String>,
-    undecodable: Vec<String>,
+    obstacles: Obstacles,
     without_importance: Vec<String>,
 }
 
 impl Problems {
-    fn check(self, request: &Request, has_imatrix: bool) -> Result<(), Error> {
-        let list = |names: Vec<String>| names.join(", ");
-        if !self.undecodable.is_empty() {
-            return Err(Error::Refused(format!(
-                "only F32, F16, BF16 and quantized tensors can change their type: {}",
-                list(self.undecodable)
-            )));
-        }
-        if !self.requantized.is_empty() && !request.allow_requantize {
-            return Err(Error::Refused(format!(
-                "already quantized, and quantizing again would add a second loss: {}; start from the F16, BF16 \
-                 or F32 file, or insist with --allow-requantize",
-                list(self.requantized)
-            )));
-        }
+    fn check(self, has_imatrix: bool) -> Result<(), Error> {
+        self.obstacles.check("or insist with --allow-requantize")?;
         if !self.without_importance.is_empty() {
             let help = if has_imatrix {
                 "the importance matrix has none; see --imatrix-missing"
             } else {
                 "give an importance matrix with --imatrix"
             };
-            return Err(Error::Refused(format!("{help}: {}", list(self.without_importance))));
+            return Err(Error::Refused(format!("{help}: {}", self.without_importance.join(", "))));
         }
         Ok(())
     }
@@ -219,7 +206,7 @@ impl Problems {
 fn step(
     k: &Kept<'_>,
     mut choice: Choice,
-    missing: Missing,
+    request: &Request,
     imatrix: Option<&Imatrix>,
     problems: &mut Problems,
 ) -> Result<Step, Error> {
@@ -239,7 +226,7 @@ fn step(
         let takes = |ty: GgmlType| ty.info().map_or(Importance::Ignored, |i| i.importance);
         let wants = choice.needs_importance || takes(choice.ty) == Importance::Required;
         if weighting == Weighting::None && (wants || (imatrix.is_some() && !exempt)) {
-            match missing {
+            match request.missing {
                 Missing::Uniform if takes(choice.ty) != Importance::Ignored => weighting = Weighting::Uniform,
                 Missing::Type(ty) => choice = Choice { ty, reason: Reason::ImportanceMissing, ..choice },
                 Missing::Refuse => problems.without_importance.push(k.name.clone()),
@@ -251,14 +238,7 @@ fn step(
         }
     }
     if choice.ty != t.ty {
-        match t.ty.info().map(|i| i.kind) {
-            _ if !t.decodable => problems.undecodable.push(format!("{} ({})", t.name, t.ty)),
-            Some(Kind::Block | Kind::Activation) => {
-                problems.requantized.push(format!("{} ({})", t.name, t.ty));
-            }
-            _ if matches!(t.ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16) => {}
-            _ => problems.undecodable.push(format!("{} ({})", t.name, t.ty)),
-        }
+        problems.obstacles.meet(t, request.allow_requantize);
     }
     let bytes_after = if choice.ty == t.ty { Some(t.bytes) } else { choice.ty.row_bytes(t.elements()) };
     let Some(bytes_after) =

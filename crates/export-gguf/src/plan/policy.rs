@@ -6,6 +6,7 @@
 
 use gguf_format::{GgmlType, Importance, Kind};
 
+use super::obstacle::Obstacles;
 use super::{Edit, Experts, MetaValue, Plan, Request, Step, Weighting, Why};
 use crate::Error;
 use crate::imatrix::Imatrix;
@@ -23,17 +24,16 @@ pub(crate) const GGML_QNT_VERSION: u32 = 2;
 /// of each tensor's name.
 ///
 /// # Errors
-/// [`Error::Refused`] when tensors would have to be quantized a second time, or cannot be decoded:
-/// it names the first and says how many there are and what to do. The same when a type needs importance and
-/// there is none, or the matrix was made for another shape: all such tensors are named.
+/// When tensors would have to be quantized a second time, or cannot be decoded; when a type needs importance
+/// and there is none, or the matrix was made for another shape. All such tensors are named.
 pub fn plan(tensors: &[Tensor], request: Request, imatrix: Option<&Imatrix>) -> Result<Plan, Error> {
-    let mut refused = Vec::new();
+    let mut obstacles = Obstacles::default();
     let mut steps = Vec::with_capacity(tensors.len());
     for (source, t) in tensors.iter().enumerate() {
         let (to, why) = decide(t, request);
         let transcodes = to != t.ty;
-        if transcodes && !may_read(t, &why) {
-            refused.push((t, to));
+        if transcodes {
+            obstacles.meet(t, why == Why::Experts);
         }
         let bytes_after = if transcodes { transcoded_bytes(t, to)? } else { t.bytes };
         steps.push(Step {
@@ -48,9 +48,8 @@ pub fn plan(tensors: &[Tensor], request: Request, imatrix: Option<&Imatrix>) -> 
             weighting: Weighting::None,
         });
     }
-    if let Some(&(first, to)) = refused.first() {
-        return Err(refusal(first, to, refused.len() - 1));
-    }
+    obstacles
+        .check("copy it verbatim (no --dtype), or name a type for the experts alone (--experts-dtype)")?;
     weigh(&mut steps, imatrix)?;
     let keys = changed_keys(&steps);
     Ok(Plan { steps, keys, parts: None })
@@ -127,34 +126,8 @@ pub(crate) fn fits(imatrix: &Imatrix, name: &str, dims: &[u64]) -> Result<(), Er
     ))
 }
 
-/// Whether values of this tensor may be taken to encode them anew.
-fn may_read(t: &Tensor, why: &Why) -> bool {
-    let plain = matches!(t.ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16);
-    t.decodable && (plain || *why == Why::Experts)
-}
-
 fn transcoded_bytes(t: &Tensor, to: GgmlType) -> Result<u64, Error> {
     to.row_bytes(t.elements()).ok_or_else(|| Error::tensor(&t.name, format!("{to} would exceed 2^64 bytes")))
-}
-
-fn refusal(t: &Tensor, to: GgmlType, others: usize) -> Error {
-    let more = match others {
-        0 => String::new(),
-        n => format!(" (and {n} more like it)"),
-    };
-    let problem = match t.ty.info().map(|i| i.kind) {
-        Some(Kind::Block | Kind::Activation) if t.decodable => format!(
-            "is already quantized ({}){more}, and requantizing it to {to} would add a second loss; \
-             start from the F16, BF16 or F32 file, copy it verbatim (no --dtype), or name a type for the \
-             experts alone (--experts-dtype)",
-            t.ty
-        ),
-        _ => format!(
-            "is {}{more}, and only F32, F16 and BF16 can be transcoded; copy it verbatim (no --dtype)",
-            t.ty
-        ),
-    };
-    Error::tensor(&t.name, problem)
 }
 
 /// `general.file_type` and `general.quantization_version`, once anything is transcoded.

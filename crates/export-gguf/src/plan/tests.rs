@@ -45,7 +45,8 @@ fn quantized_sources_are_refused_but_for_experts() {
         tensor("blk.0.ffn_up_exps.weight", &[256, 2, 2], GgmlType::Q8_0),
     ];
     let error = plan(&all, to(GgmlType::Q4_K), None).unwrap_err().to_string();
-    assert!(error.contains("blk.0.attn_q.weight") && error.contains("1 more"), "{error}");
+    assert!(error.contains("blk.0.attn_q.weight: is already quantized (Q8_0)"), "{error}");
+    assert!(error.contains("and so is blk.0.ffn_up_exps.weight (Q8_0)"), "{error}");
     let p = plan(&all, Request { dtype: None, experts: Experts::To(GgmlType::Q4_K) }, None).unwrap();
     assert_eq!((&p.steps[0].why, &p.steps[1].why), (&Why::NotAsked, &Why::Experts));
     assert_eq!(

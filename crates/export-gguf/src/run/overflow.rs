@@ -54,7 +54,11 @@ impl Limit {
                     tally.largest = *v;
                 }
                 if policy == Overflow::Clamp {
+                    let (before, after) = (f64::from(*v), f64::from(self.largest.copysign(*v)));
                     *v = self.largest.copysign(*v);
+                    // What is stored will be compared with the clamped value.
+                    tally.error += (before - after).powi(2);
+                    tally.power += before.powi(2) - after.powi(2);
                 }
             }
         }
@@ -110,5 +114,6 @@ mod tests {
         Limit::of(GgmlType::F16).unwrap().apply(&mut values, Overflow::Clamp, &mut tally);
         assert_eq!(values, [65504.0, -65504.0, f32::INFINITY, 1.0]);
         assert_eq!((tally.overflows, tally.largest), (2, 1e38));
+        assert!((tally.error / tally.power - 1.0).abs() < 1e-9, "nearly all is lost: {tally:?}");
     }
 }

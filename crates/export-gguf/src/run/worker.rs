@@ -5,7 +5,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use ggml_blocks::{EncodeError, Format};
-use gguf_format::Kind;
 
 use super::chunk::{Job, Work, bytes_of};
 use super::flush::{EVERY, Flusher};
@@ -50,7 +49,7 @@ pub(super) fn work(shared: &Shared<'_>, flusher: &Flusher) {
                     shared.end.fetch_min(shared.jobs.job_end(number), Ordering::Relaxed);
                 }
                 let mut tallies = shared.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-                tallies[job.number].add(&tally);
+                tallies.add(number, job.number, tally);
             }
         }
         let read = source_bytes(job, range);
@@ -106,12 +105,11 @@ fn encode(
         return Err(Error::tensor(&step.name, format!("no encoder for {}", step.to)));
     };
     let limit = Limit::of(step.to);
-    let measured = is_coarse(format);
+    let measured = shared.options.measure;
     let (block_len, block_bytes) = (format.block_len(), format.block_bytes());
     let weights = shared.weights.of(job)?;
     let strip = if weights.is_some() { row_strip(step) } else { STRIP };
     buffers.values.resize(strip, 0.0);
-    buffers.decoded.resize(strip, 0.0);
     let mut tally = Tally::default();
     buffers.bytes.clear();
     let mut start = range.start;
@@ -133,13 +131,20 @@ fn encode(
         }
         .map_err(|e| refusal(job, start, e))?;
         if measured {
-            let stored = &mut buffers.decoded[..len];
-            format
-                .decode_rows(out, len, stored)
-                .map_err(|e| Error::tensor(&step.name, format!("cannot read back {}: {e}", step.to)))?;
-            tally.compare(values, stored);
+            // A longer strip is read back in pieces that stay in the nearest cache.
+            for (values, out) in values.chunks(STRIP).zip(out.chunks(STRIP / block_len * block_bytes)) {
+                let stored = &mut buffers.decoded[..values.len()];
+                format
+                    .decode_rows(out, values.len(), stored)
+                    .map_err(|e| Error::tensor(&step.name, format!("cannot read back {}: {e}", step.to)))?;
+                tally.compare(values, stored);
+            }
         }
         start += len as u64;
+    }
+    if !measured {
+        // What clamping cost alone would be no error of the tensor.
+        (tally.error, tally.power) = (0.0, 0.0);
     }
     Ok(tally)
 }
@@ -149,11 +154,6 @@ fn row_strip(step: &Step) -> usize {
     const MOST: usize = 16 * STRIP;
     let row_len = step.dims.first().map_or(1, |&n| usize::try_from(n).unwrap_or(usize::MAX)).max(1);
     (MOST / row_len).max(1) * row_len
-}
-
-/// Whether a format loses so much that its error is always measured: below three bits per weight.
-fn is_coarse(format: &Format) -> bool {
-    format.info().kind == Kind::Block && format.block_bytes() * 8 < format.block_len() * 3
 }
 
 /// The encoder's objection with its place in the tensor.

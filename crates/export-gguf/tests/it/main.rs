@@ -9,6 +9,7 @@ mod look;
 mod mix_dry_runs;
 mod mixes;
 mod output;
+mod report;
 mod split;
 mod support;
 mod text;

@@ -37,7 +37,7 @@ fn targets_that_cannot_be_are_named_in_one_line() {
     insta::assert_snapshot!(
         [say("there.gguf"), say("folder"), say("no/such/out.gguf"), say("in.gguf/x")].concat(),
         @r"
-    error: there.gguf: exists already; choose another --out, or replace it with --force
+    error: there.gguf: exists already; choose another name, or replace it with --force
     error: folder: is a folder; name a file in it
     error: cannot use folder no/such: No such file or directory (os error 2)
     error: in.gguf/x: its parent is not a folder

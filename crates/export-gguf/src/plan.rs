@@ -123,6 +123,8 @@ pub enum Why {
     Vector,
     /// The name contains `norm`.
     Norm,
+    /// llama.cpp adds this tensor to its activations as 32-bit floats, and aborts on others.
+    Added,
     /// Numbers that are no weights.
     Integers,
     /// The row length in elements is not a whole number of blocks of this many.
@@ -141,6 +143,7 @@ impl fmt::Display for Why {
             Self::NotWeight => f.write_str("kept: not a .weight"),
             Self::Vector => f.write_str("kept: one dimension"),
             Self::Norm => f.write_str("kept: a norm"),
+            Self::Added => f.write_str("kept: llama.cpp adds it as floats"),
             Self::Integers => f.write_str("kept: integers"),
             Self::Indivisible(row, block) => {
                 write!(f, "kept: row of {row} not divisible by block of {block}")

@@ -1,8 +1,9 @@
 //! The rules: which tensors transcode, and to what.
 //!
 //! Only matrices of weights do: names ending in `.weight` without `norm` in them, two or more
-//! dimensions, stored as F32, F16 or BF16. What is quantized already is not quantized again,
-//! except experts on request.
+//! dimensions, stored as F32, F16 or BF16. A BERT model's type embedding stays, for llama.cpp could
+//! not serve it otherwise. What is quantized already is not quantized again, except experts on
+//! request.
 
 use gguf_format::{GgmlType, Importance, Kind};
 
@@ -75,6 +76,9 @@ fn decide(t: &Tensor, request: Request) -> (GgmlType, Why) {
     }
     if t.ty == to {
         return kept(Why::Already);
+    }
+    if t.name == "token_types.weight" && to != GgmlType::F32 {
+        return kept(Why::Added);
     }
     if t.ty.info().is_some_and(|i| i.kind == Kind::Int) {
         return kept(Why::Integers);

@@ -18,6 +18,7 @@ fn every_rule_has_its_reason() {
         ("blk.0.ffn_up.weight", &[288, 4], f16, f16, Why::Indivisible(288, 256)),
         ("blk.0.attn_norm.weight", &[256, 4], f16, f16, Why::Norm),
         ("blk.0.ffn_up.bias", &[256, 4], f16, f16, Why::NotWeight),
+        ("token_types.weight", &[256, 2], f16, f16, Why::Added),
         ("rope.weight", &[256], f16, f16, Why::Vector),
         ("ffn_gate_tid2eid.weight", &[256, 4], GgmlType::I32, GgmlType::I32, Why::Integers),
         ("output.weight", &[256, 4], GgmlType::Q4_K, GgmlType::Q4_K, Why::Already),

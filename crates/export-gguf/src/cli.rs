@@ -5,6 +5,7 @@
 
 mod dtype;
 mod export;
+mod lora;
 mod mix;
 mod size;
 
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub use export::{Dtype, ExportArgs, OverflowArg};
+pub use lora::{AdapterArg, LoraArgs};
 pub use mix::{Mix, MixArgs, OrderArg};
 
 use crate::look::{dump, extract, info, kv, sample, selftest, tensors, verify};

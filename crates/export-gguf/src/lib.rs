@@ -9,6 +9,7 @@ pub mod emit;
 mod error;
 pub mod imatrix;
 pub mod look;
+pub mod lora;
 pub mod mix;
 pub mod plan;
 pub mod progress;

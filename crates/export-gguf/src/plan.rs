@@ -31,6 +31,8 @@ pub struct Request {
     pub dtype: Option<GgmlType>,
     /// The type of expert weights (`*_exps.weight`), which may be quantized again.
     pub experts: Experts,
+    /// Weights that are quantized already may be quantized again.
+    pub requantize: bool,
 }
 
 /// What becomes of expert weights.
@@ -131,6 +133,8 @@ pub enum Why {
     Indivisible(u64, u32),
     /// What a mix decided.
     Mix(Choice),
+    /// Its type stays, and an adapter changes its values.
+    Merged,
 }
 
 impl fmt::Display for Why {
@@ -149,6 +153,7 @@ impl fmt::Display for Why {
                 write!(f, "kept: row of {row} not divisible by block of {block}")
             }
             Self::Mix(choice) => choice.fmt(f),
+            Self::Merged => f.write_str("merged"),
         }
     }
 }

@@ -9,12 +9,14 @@ use clap::{Args, ValueEnum};
 use gguf_format::GgmlType;
 
 use super::dtype::DtypeParser;
+use super::lora::LoraArgs;
 use super::mix::MixArgs;
 use super::size::parse_size;
 use crate::emit::{OutputFile, Split, lay_out};
 use crate::imatrix::Imatrix;
+use crate::lora::{self, Conversion, MergedSource};
 use crate::mix;
-use crate::plan::{self, Experts, Request};
+use crate::plan::{self, Experts, Plan, Request};
 use crate::progress::Progress;
 use crate::report::{Report, ReportFile};
 use crate::run::{self, Options, Overflow};
@@ -60,10 +62,6 @@ pub struct ExportArgs {
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype iq2_xs --imatrix im.gguf`
     #[arg(long, value_name = "FILE")]
     pub imatrix: Option<PathBuf>,
-
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "the fields document themselves")]
-    pub mix: MixArgs,
 
     /// What to do with values that F16 or BF16 cannot hold
     ///
@@ -140,6 +138,15 @@ pub struct ExportArgs {
     /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --dtype tq2_0 --verbose`
     #[arg(short, long)]
     pub verbose: bool,
+
+    // Headings hold for what follows, so these stand last.
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the fields document themselves")]
+    pub mix: MixArgs,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the fields document themselves")]
+    pub lora: LoraArgs,
 }
 
 /// What a type argument means: a type, or none.
@@ -181,7 +188,11 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         return Err(Error::Usage("--from-gguf is missing".into()));
     };
     let started = Instant::now();
-    let source = GgufSource::open(from, args.lenient)?;
+    let base = GgufSource::open(from, args.lenient)?;
+    let gguf = base.model().gguf();
+    let adapters = args.lora.open()?;
+    let merges = lora::resolve(&adapters, base.tensors(), &gguf)?;
+    let source = MergedSource::new(&base, &adapters, merges);
     let experts = match args.experts_dtype {
         None => Experts::Follow,
         Some(Dtype::Verbatim) => Experts::Keep,
@@ -191,22 +202,26 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         Dtype::Verbatim => None,
         Dtype::Type(ty) => Some(ty),
     };
-    let request = Request { dtype, experts };
+    let requantize = args.mix.allow_requantize;
+    if requantize && dtype.is_none() && args.mix.mix.is_none() {
+        return Err(Error::Usage(
+            "--allow-requantize needs a type to write: name one with --dtype or --mix".into(),
+        ));
+    }
+    let named = dtype.is_some() || args.mix.names_types();
+    lora::check_types(&source, Conversion { named, requantize }).map_err(|e| e.in_file(from))?;
+    let request = Request { dtype, experts, requantize };
     let imatrix =
         args.imatrix.as_ref().map(Imatrix::open).transpose().map_err(|e| Error::Refused(e.to_string()))?;
     let imatrix = imatrix.and_then(|m| args.mix.filter(m));
     let plan = match args.mix.request(args.imatrix.as_deref())? {
-        Some(request) => mix::plan(&source, &source.model().gguf(), &request, imatrix.as_ref()),
+        Some(request) => mix::plan(&source, &gguf, &request, imatrix.as_ref()),
         None => plan::plan(source.tensors(), request, imatrix.as_ref()),
     };
-    let plan = plan.map_err(|e| e.in_file(from))?;
+    let mut plan = plan.map_err(|e| e.in_file(from))?;
+    lora::mark(&mut plan, &source, imatrix.as_ref()).map_err(|e| e.in_file(from))?;
     if args.dry_run {
-        if args.json {
-            plan::write_json(&plan, out)?;
-        } else {
-            plan::write_text(&plan, out)?;
-        }
-        return Ok(Outcome::Ok);
+        return dry_run(args, &plan, &source, out).map_err(|e| e.in_file(from));
     }
     let Some(target) = &args.out else {
         return Err(Error::Usage("--out is missing".into()));
@@ -256,6 +271,28 @@ fn report_file(
         return Err(Error::Usage(format!("--report: {} is another file of this run", path.display())));
     }
     ReportFile::create(path, args.force, &others).map(Some)
+}
+
+/// Prints the plan, and what adapters change.
+fn dry_run(
+    args: &ExportArgs,
+    plan: &Plan,
+    source: &MergedSource<'_>,
+    out: &mut dyn Write,
+) -> Result<Outcome, Error> {
+    let measured = lora::measure(source, &Cancel::on_signals()?)?;
+    if args.json {
+        let mut all = plan::json(plan);
+        if !source.adapters().is_empty() {
+            all["adapters"] = lora::json(source, &measured);
+        }
+        serde_json::to_writer_pretty(&mut *out, &all).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        plan::write_text(plan, out)?;
+        lora::write_text(source, &measured, out)?;
+    }
+    Ok(Outcome::Ok)
 }
 
 fn split(args: &ExportArgs) -> Option<Split> {

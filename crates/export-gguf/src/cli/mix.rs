@@ -80,10 +80,10 @@ pub struct MixArgs {
     #[arg(long, value_name = "KEY=TYPE:VALUE", requires = "mix", value_parser = parse_override_kv)]
     pub override_kv: Vec<(String, MetaValue)>,
 
-    /// Quantize again what is quantized already
+    /// Quantize again what is quantized already, with --mix or --dtype
     ///
     /// Example: `export-gguf --from-gguf in-q8_0.gguf --out out.gguf --mix q4_k_m --allow-requantize`
-    #[arg(long, requires = "mix")]
+    #[arg(long)]
     pub allow_requantize: bool,
 
     /// Use only importance of tensors whose name contains this; may be given several times
@@ -139,6 +139,11 @@ pub enum OrderArg {
 }
 
 impl MixArgs {
+    /// Whether a mix names types, as all do but `COPY`.
+    pub(super) fn names_types(&self) -> bool {
+        matches!(self.mix, Some(Mix::FileType(_)))
+    }
+
     /// The request that the options spell, `None` without `--mix`.
     pub(super) fn request(&self, imatrix: Option<&Path>) -> Result<Option<mix::Request>, Error> {
         let Some(mix) = self.mix else { return Ok(None) };

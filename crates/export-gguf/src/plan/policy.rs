@@ -2,7 +2,7 @@
 //!
 //! Only matrices of weights do: names ending in `.weight` without `norm` in them, two or more
 //! dimensions, stored as F32, F16 or BF16. A BERT model's type embedding stays, for llama.cpp could
-//! not serve it otherwise. What is quantized already is not quantized again, except experts on
+//! not serve it otherwise. What is quantized already is quantized again only on
 //! request.
 
 use gguf_format::{GgmlType, Importance, Kind};
@@ -34,7 +34,7 @@ pub fn plan(tensors: &[Tensor], request: Request, imatrix: Option<&Imatrix>) -> 
         let (to, why) = decide(t, request);
         let transcodes = to != t.ty;
         if transcodes {
-            obstacles.meet(t, why == Why::Experts);
+            obstacles.meet(t, request.requantize || why == Why::Experts);
         }
         let bytes_after = if transcodes { transcoded_bytes(t, to)? } else { t.bytes };
         steps.push(Step {
@@ -50,7 +50,7 @@ pub fn plan(tensors: &[Tensor], request: Request, imatrix: Option<&Imatrix>) -> 
         });
     }
     obstacles
-        .check("copy it verbatim (no --dtype), or name a type for the experts alone (--experts-dtype)")?;
+        .check("copy it verbatim (no --dtype), name a type for the experts alone (--experts-dtype), or insist with --allow-requantize")?;
     weigh(&mut steps, imatrix)?;
     let keys = changed_keys(&steps);
     Ok(Plan { steps, keys, parts: None })

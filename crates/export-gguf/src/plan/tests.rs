@@ -7,7 +7,7 @@ fn tensor(name: &str, dims: &[u64], ty: GgmlType) -> Tensor {
 }
 
 fn to(t: GgmlType) -> Request {
-    Request { dtype: Some(t), experts: Experts::Follow }
+    Request { dtype: Some(t), ..Request::default() }
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn quantized_sources_are_refused_but_for_experts() {
     let error = plan(&all, to(GgmlType::Q4_K), None).unwrap_err().to_string();
     assert!(error.contains("blk.0.attn_q.weight: is already quantized (Q8_0)"), "{error}");
     assert!(error.contains("and so is blk.0.ffn_up_exps.weight (Q8_0)"), "{error}");
-    let p = plan(&all, Request { dtype: None, experts: Experts::To(GgmlType::Q4_K) }, None).unwrap();
+    let p = plan(&all, Request { experts: Experts::To(GgmlType::Q4_K), ..Request::default() }, None).unwrap();
     assert_eq!((&p.steps[0].why, &p.steps[1].why), (&Why::NotAsked, &Why::Experts));
     assert_eq!(
         p.keys,

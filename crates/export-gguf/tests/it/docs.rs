@@ -21,3 +21,8 @@ fn check(file: &str, section: &str, expect: &str) {
 fn the_table_of_mixes_is_the_rules() {
     check("quantize.md", "mixes", &export_gguf::mix::markdown_table());
 }
+
+#[test]
+fn the_tables_of_names_are_the_tables() {
+    check("lora.md", "names", &export_gguf::lora::markdown_tables());
+}

@@ -6,6 +6,7 @@ mod demo;
 mod docs;
 mod importance;
 mod look;
+mod lora;
 mod mix_dry_runs;
 mod mixes;
 mod output;

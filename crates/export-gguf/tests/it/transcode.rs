@@ -41,7 +41,7 @@ fn threads_and_chunks_do_not_change_a_byte() {
     let path = place.write("in.gguf", &mixed());
     for target in targets() {
         let source = source::GgufSource::open(&path, false).unwrap();
-        let request = plan::Request { dtype: GgmlType::from_name(&target), experts: plan::Experts::Follow };
+        let request = plan::Request { dtype: GgmlType::from_name(&target), ..plan::Request::default() };
         let plan = plan::plan(source::Source::tensors(&source), request, None).unwrap();
         let mut seen: Option<Vec<u8>> = None;
         for (threads, chunk) in [(1, 1 << 20), (1, 256), (2, 512), (5, 1024)] {
@@ -140,7 +140,7 @@ fn rows_that_blocks_do_not_divide_keep_their_type_and_say_so() {
 fn quantized_sources_are_not_quantized_again_unless_experts() {
     let place = Place::new();
     let q8 = place.export(&one(&[256, 2], GgmlType::F32, f32s(weights(512))), &["--dtype", "q8_0"]);
-    insta::assert_snapshot!(place.refuse(&q8, &["--dtype", "q4_k"]), @"error: in.gguf: tensor blk.0.ffn_up.weight: is already quantized (Q8_0); quantizing again would add a second loss; start from the F16, BF16 or F32 file, copy it verbatim (no --dtype), or name a type for the experts alone (--experts-dtype)");
+    insta::assert_snapshot!(place.refuse(&q8, &["--dtype", "q4_k"]), @"error: in.gguf: tensor blk.0.ffn_up.weight: is already quantized (Q8_0); quantizing again would add a second loss; start from the F16, BF16 or F32 file, copy it verbatim (no --dtype), name a type for the experts alone (--experts-dtype), or insist with --allow-requantize");
     assert!(place.export(&q8, &["--dtype", "q8_0"]) == q8, "it has that type");
     let name = "blk.0.ffn_up_exps.weight";
     let moe = model(&[

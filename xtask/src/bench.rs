@@ -1,7 +1,8 @@
-//! `cargo xtask bench codecs | transcode`: speed against ggml, the two in strict alternation, so
+//! `cargo xtask bench codecs | kernels | transcode`: speed against ggml, the two in strict alternation, so
 //! that whatever else the machine does falls on both. Results are kept in `docs/benchmarks.md`.
 
 mod codecs;
+mod kernels;
 mod transcode;
 
 use crate::util::{Outcome, cargo, run as run_command};
@@ -15,8 +16,10 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     }
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["codecs", ref only @ ..] => codecs::run(only),
+        ["kernels", ref only @ ..] => kernels::run(only),
         ["transcode", ref only @ ..] => transcode::run(only),
-        _ => Err("usage: bench codecs [FORMAT...] | bench transcode [TYPE...]".to_owned()),
+        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench transcode [TYPE...]"
+            .to_owned()),
     }
 }
 

@@ -11,7 +11,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("safetensors-lite", &[]),
     ("gguf-mmap", &["gguf-format"]),
     ("ggml-blocks", &["gguf-format"]),
-    ("ggml-kernels", &["gguf-format", "ggml-blocks"]),
+    // gguf-mmap for the example in its README alone.
+    ("ggml-kernels", &["gguf-format", "ggml-blocks", "gguf-mmap"]),
     ("export-gguf", &["gguf-format", "safetensors-lite", "gguf-mmap", "ggml-blocks", "ggml-kernels"]),
     ("xtask", &["gguf-format", "safetensors-lite", "gguf-mmap", "ggml-blocks", "ggml-kernels"]),
 ];

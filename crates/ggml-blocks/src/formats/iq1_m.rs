@@ -77,6 +77,18 @@ impl Iq1M {
         [a | b << 32, c | d << 32]
     }
 
+    /// The scale of each 16 weights, 1, 3, 5 to 15.
+    #[must_use]
+    #[inline(always)]
+    pub fn odd_scales(&self) -> [i8; 16] {
+        let codes: [[u8; 8]; 2] = self.sub_scales().map(u64::to_le_bytes);
+        let mut scales = [0; 16];
+        for i in 0..16 {
+            scales[i] = 2 * codes[i / 8][i % 8] as i8 + 1;
+        }
+        scales
+    }
+
     /// The scale of the scales, gathered from the top nibbles.
     #[must_use]
     #[inline(always)]

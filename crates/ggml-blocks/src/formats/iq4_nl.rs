@@ -43,3 +43,11 @@ impl Block for Iq4Nl {
         self.d.is_finite()
     }
 }
+
+impl Iq4Nl {
+    /// The sixteen levels, those of `IQ4_XS` too.
+    #[must_use]
+    pub fn levels() -> &'static [i8; 16] {
+        &IQ4_LEVELS
+    }
+}

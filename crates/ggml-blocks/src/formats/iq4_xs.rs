@@ -57,3 +57,18 @@ impl Block for Iq4Xs {
         self.d.is_finite()
     }
 }
+
+impl Iq4Xs {
+    /// The scales of the eight sub-blocks, -32..=31 each.
+    #[must_use]
+    #[inline(always)]
+    pub fn sub_scales(&self) -> [i8; 8] {
+        let high = self.scales_h.get();
+        let mut scales = [0; 8];
+        for s in 0..8 {
+            let low = self.scales_l[s / 2] >> (s % 2 * 4) & 15;
+            scales[s] = (low | ((high >> (2 * s) & 3) as u8) << 4) as i8 - 32;
+        }
+        scales
+    }
+}

@@ -43,6 +43,21 @@ impl Block for Mxfp4 {
     }
 }
 
+impl Mxfp4 {
+    /// Twice the value of each code, those of `NVFP4` too.
+    #[must_use]
+    pub fn doubled_levels() -> &'static [i8; 16] {
+        &E2M1_DOUBLED
+    }
+
+    /// Half the scale: what multiplies doubled levels.
+    #[must_use]
+    #[inline(always)]
+    pub fn half_scale(&self) -> f32 {
+        half_scale(self.e)
+    }
+}
+
 /// 2^(e - 128): half the scale.
 #[inline(always)]
 pub(crate) fn half_scale(e: u8) -> f32 {

@@ -46,6 +46,16 @@ impl Block for Nvfp4 {
     }
 }
 
+impl Nvfp4 {
+    /// Half of each sub-block's scale: what multiplies doubled levels.
+    #[must_use]
+    #[inline(always)]
+    pub fn half_scales(&self) -> [f32; 4] {
+        let [a, b, c, d] = self.d;
+        [half_scale(a), half_scale(b), half_scale(c), half_scale(d)]
+    }
+}
+
 /// Half of a UE4M3 number; `0x7F` is 0 as in ggml, bit 7 counts only in that comparison.
 #[inline(always)]
 pub(crate) fn half_scale(x: u8) -> f32 {

@@ -59,6 +59,18 @@ impl Block for Q3K {
 }
 
 impl Q3K {
+    /// The scales of the sixteen sub-blocks, -32..=31 each.
+    #[must_use]
+    #[inline(always)]
+    pub fn sub_scales(&self) -> [i8; 16] {
+        let raised: [[u8; 8]; 2] = self.raised_scales().map(u64::to_le_bytes);
+        let mut scales = [0; 16];
+        for i in 0..16 {
+            scales[i] = raised[i / 8][i % 8] as i8 - 32;
+        }
+        scales
+    }
+
     /// The sixteen sub-block scales, each plus 32.
     #[inline(always)]
     fn raised_scales(&self) -> Bytes16 {

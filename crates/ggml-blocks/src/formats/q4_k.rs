@@ -57,6 +57,16 @@ impl Block for Q4K {
     }
 }
 
+impl Q4K {
+    /// The scales and the minimums of the eight sub-blocks, 0..=63 each.
+    #[must_use]
+    #[inline(always)]
+    pub fn sub_scales(&self) -> [[u8; 8]; 2] {
+        let [scales, mins] = scales_and_mins(&self.scales);
+        [scales.to_le_bytes(), mins.to_le_bytes()]
+    }
+}
+
 /// The eight 6-bit scales and the eight 6-bit minimums of `Q4_K` and `Q5_K`, a byte each.
 #[inline(always)]
 pub(crate) fn scales_and_mins(packed: &[u8; 12]) -> [u64; 2] {

@@ -60,3 +60,13 @@ impl Block for Q5K {
         self.d.is_finite() && self.dmin.is_finite()
     }
 }
+
+impl Q5K {
+    /// The scales and the minimums of the eight sub-blocks, 0..=63 each.
+    #[must_use]
+    #[inline(always)]
+    pub fn sub_scales(&self) -> [[u8; 8]; 2] {
+        let [scales, mins] = scales_and_mins(&self.scales);
+        [scales.to_le_bytes(), mins.to_le_bytes()]
+    }
+}

@@ -1,0 +1,118 @@
+//! Why a product was refused.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use ggml_blocks::{DecodeError, EncodeError, GgmlType};
+
+/// Input that does not fit. Unless said otherwise nothing was written.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The type cannot be a weight matrix, or not in this operation.
+    Type {
+        /// The type as given.
+        ty: GgmlType,
+        /// What it was asked for: `a weight matrix`, `packing`, `activations`.
+        what: &'static str,
+    },
+    /// A row length that is zero or that the block length does not divide.
+    RowLength {
+        /// The format.
+        name: &'static str,
+        /// Weights per row, as given.
+        row_len: usize,
+        /// Weights per block.
+        block_len: usize,
+    },
+    /// A buffer has another length than the rest of the call implies.
+    Length {
+        /// Which buffer.
+        what: &'static str,
+        /// The length that was needed.
+        need: usize,
+        /// The length that was given.
+        have: usize,
+    },
+    /// A row that does not exist.
+    Row {
+        /// The row asked for.
+        row: usize,
+        /// How many there are.
+        rows: usize,
+    },
+    /// Activations in another format than the weights meet.
+    Activations {
+        /// The format that the weights meet.
+        need: GgmlType,
+        /// The format that was given.
+        have: GgmlType,
+    },
+    /// A level of -128 in quantized activations: no encoder writes one.
+    Level {
+        /// The block, counted from the first row's start.
+        block: usize,
+    },
+    /// Matrices that do not join: another type or row length than the first has.
+    Concat {
+        /// Which of the matrices, counted from 0.
+        index: usize,
+    },
+    /// The activations cannot be quantized: NaN, infinite, or too large for an f16 scale.
+    Quantize(EncodeError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Type { ty, what } => write!(f, "type {ty} is not for {what}"),
+            Self::RowLength { name, row_len, block_len } => {
+                write!(f, "row length {row_len} is not a positive multiple of {name}'s {block_len}")
+            }
+            Self::Length { what, need, have } => write!(f, "{what}: {need} needed, {have} given"),
+            Self::Row { row, rows } => write!(f, "row {row} asked for, there are {rows}"),
+            Self::Activations { need, have } => {
+                write!(f, "activations in {have}, the weights meet {need}")
+            }
+            Self::Level { block } => write!(f, "level -128 in activation block {block}"),
+            Self::Concat { index } => {
+                write!(f, "matrix {index} has another type or row length than matrix 0")
+            }
+            Self::Quantize(e) => write!(f, "activations: {e}"),
+        }
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Quantize(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+impl From<EncodeError> for Error {
+    fn from(e: EncodeError) -> Self {
+        Self::Quantize(e)
+    }
+}
+
+impl From<DecodeError> for Error {
+    fn from(e: DecodeError) -> Self {
+        match e {
+            DecodeError::RowLength { name, row_len, block_len } => {
+                Self::RowLength { name, row_len, block_len }
+            }
+            DecodeError::Length { what, need, have } => Self::Length { what, need, have },
+            DecodeError::Row { row, rows } => Self::Row { row, rows },
+            // The one left is of block ranges, which no caller of this crate names.
+            _ => Self::Length { what: "blocks", need: 0, have: 0 },
+        }
+    }
+}
+
+/// Checks one length.
+pub(crate) fn expect(what: &'static str, need: usize, have: usize) -> Result<(), Error> {
+    if need == have { Ok(()) } else { Err(Error::Length { what, need, have }) }
+}

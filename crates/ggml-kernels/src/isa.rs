@@ -1,0 +1,197 @@
+//! The vector vocabulary that kernels are written in, and the tokens that prove it can run.
+//!
+//! A kernel is a generic body over [`Isa`], compiled once per token by [`Isa::run`]. The mechanism is
+//! that of `ggml-blocks`' codecs (a value proves the features, one list of features per token, one
+//! `unsafe` block for the hop); the tokens are this crate's own, because integer dot products are
+//! features that no codec needs.
+//!
+//! All vectors are eight lanes of 32 bits, whatever the registers: a lane is an output column, and
+//! lanes never meet. So every ISA does the same operations on the same numbers in the same order.
+
+use crate::level::Level;
+
+mod portable;
+pub(crate) use portable::Portable;
+
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod x86;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{Avx2, Avx512Vnni, AvxVnni};
+
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use neon::{Dotprod, Neon};
+
+/// A token: proof of CPU features, and what can be done with them.
+///
+/// *Levels* are weights without their scale, as unsigned bytes; *activations* are signed bytes of
+/// -127..=127, never -128.
+pub(crate) trait Isa: Copy + Send + Sync + 'static {
+    /// The level that a value proves.
+    const LEVEL: Level;
+    /// Column vectors per tile: what the registers hold at [`Isa::ROWS`] rows.
+    const COLS: usize;
+    /// Rows per tile at most: 1, 2 or 4.
+    const ROWS: usize;
+    /// Bytes of a widened quad in a panel: 4, or 8 where widening is done once per panel.
+    const WIDE_BYTES: usize;
+
+    /// 32 bytes: four levels of each of eight columns, or a quad repeated.
+    type B: Copy;
+    /// Eight i32, or eight pairs of i16.
+    type I: Copy;
+    /// Partial sums of [`Isa::dot`].
+    type S: Copy;
+    /// Eight f32.
+    type F: Copy;
+    /// Levels widened for [`Isa::dot_wide`].
+    type L: Copy;
+    /// A quad widened for [`Isa::dot_wide`].
+    type Q: Copy;
+
+    /// Runs `op` compiled for this token's features. Never inlined.
+    fn run<T: KernelOp>(self, op: T) -> T::Output;
+
+    /// How many [`Isa::dot`]s of levels up to `max` the partial sums hold; 0: use [`Isa::dot_wide`].
+    fn room(max: u32) -> usize;
+
+    /// 32 bytes.
+    fn bytes(self, x: &[u8; 32]) -> Self::B;
+    /// One byte everywhere.
+    fn splat_byte(self, x: u8) -> Self::B;
+    /// Four bytes everywhere.
+    fn splat_quad(self, x: [u8; 4]) -> Self::B;
+    /// Bitwise and.
+    fn and(self, a: Self::B, b: Self::B) -> Self::B;
+    /// Bitwise or.
+    fn or(self, a: Self::B, b: Self::B) -> Self::B;
+    /// Each 16-bit word shifted right: callers mask what comes in from the neighbour.
+    fn shr(self, a: Self::B, by: i32) -> Self::B;
+    /// Each 16-bit word shifted left.
+    fn shl(self, a: Self::B, by: i32) -> Self::B;
+    /// `table[index]` per byte of 0..=15; the table stands twice in its 32 bytes.
+    fn lookup(self, table: Self::B, index: Self::B) -> Self::B;
+
+    /// No partial sums.
+    fn no_sums(self) -> Self::S;
+    /// Adds the four products of each lane. The sums hold [`Isa::room`] of them.
+    fn dot(self, sums: Self::S, levels: Self::B, quad: Self::B) -> Self::S;
+    /// Adds partial sums to totals.
+    fn fold(self, total: Self::I, sums: Self::S) -> Self::I;
+    /// Adds partial sums times sub-block scales, as [`Isa::sub_scale`] gives them.
+    fn fold_scaled(self, total: Self::I, sums: Self::S, scale: Self::I) -> Self::I;
+    /// One of each pair of i16, in the form that [`Isa::fold_scaled`] takes.
+    fn sub_scale(self, pairs: Self::I, second: bool) -> Self::I;
+
+    /// Levels of any byte, widened.
+    fn wide(self, levels: Self::B) -> Self::L;
+    /// A quad as a panel of [`Isa::WIDE_BYTES`] holds it.
+    fn wide_quad(self, x: &[u8]) -> Self::Q;
+    /// Adds the four products of each lane, exact for any level.
+    fn dot_wide(self, total: Self::I, levels: Self::L, quad: Self::Q) -> Self::I;
+
+    /// Sixteen unsigned bytes as eight pairs of i16.
+    fn pairs_u8(self, x: &[u8; 16]) -> Self::I;
+    /// Sixteen signed bytes as eight pairs of i16.
+    fn pairs_i8(self, x: &[u8; 16]) -> Self::I;
+    /// Adds the two products of each lane's pair.
+    fn dot_pairs(self, total: Self::I, a: Self::I, b: Self::I) -> Self::I;
+    /// One of each pair of i16, as i32.
+    fn lane_scale(self, pairs: Self::I, second: bool) -> Self::I;
+    /// `total + a * b` per lane.
+    fn mul_add_i32(self, total: Self::I, a: Self::I, b: Self::I) -> Self::I;
+    /// One number in every lane.
+    fn splat_i32(self, x: i32) -> Self::I;
+    fn dot16(self, a: &[i8; 16], b: &[i8; 16]) -> Self::I;
+    /// The sum of all lanes.
+    fn total(self, x: Self::I) -> i32;
+
+    /// To f32, rounded to nearest.
+    fn to_f32(self, x: Self::I) -> Self::F;
+    /// Eight f32.
+    fn floats(self, x: &[f32; 8]) -> Self::F;
+    /// Eight f32, as an array.
+    fn array(self, x: Self::F) -> [f32; 8];
+    /// One number in every lane.
+    fn splat(self, x: f32) -> Self::F;
+    /// `a + b`.
+    fn add(self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a - b`.
+    fn sub(self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a * b`, rounded: never fused with what follows.
+    fn mul(self, a: Self::F, b: Self::F) -> Self::F;
+    /// Eight f16 widened.
+    fn widen(self, x: &[u8; 16]) -> Self::F;
+    /// Eight bf16 widened.
+    fn widen_bf16(self, x: &[u8; 16]) -> Self::F;
+}
+
+/// Work that runs on any token. `run` and all it calls in hot loops are `#[inline(always)]`: only
+/// inlined code is compiled for the token's features.
+pub(crate) trait KernelOp {
+    /// What the work gives.
+    type Output;
+    /// Does the work.
+    fn run<I: Isa>(self, isa: I) -> Self::Output;
+}
+
+macro_rules! tokens {
+    ($($(#[$cfg:meta])? $token:ident -> $plain:ident;)+) => {
+        /// A token of any level.
+        #[derive(Debug, Clone, Copy)]
+        pub(crate) enum Token {
+            $($(#[$cfg])? $token($token),)+
+        }
+
+        impl Token {
+            /// The token of a level that this CPU has.
+            pub(crate) fn detect(level: Level) -> Option<Self> {
+                $($(#[$cfg])? if level == <$token as Isa>::LEVEL { return $token::detect().map(Self::$token); })+
+                None
+            }
+
+            /// The token of a level, detected or not: the caller vouches for it.
+            pub(crate) fn assume(level: Level) -> Option<Self> {
+                $($(#[$cfg])? if level == <$token as Isa>::LEVEL { return Some(Self::$token($token::assume())); })+
+                None
+            }
+
+            /// The level.
+            pub(crate) fn level(self) -> Level {
+                match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::LEVEL,)+ }
+            }
+
+            /// A token with the same vectors but no dot products, for work that has none: so it is not
+            /// compiled once more.
+            pub(crate) fn plain(self) -> Self {
+                match self { $($(#[$cfg])? Self::$token(token) => Self::$plain(token.plain()),)+ }
+            }
+
+            /// [`Isa::COLS`].
+            pub(crate) fn cols(self) -> usize {
+                match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::COLS,)+ }
+            }
+
+            /// [`Isa::ROWS`].
+            pub(crate) fn rows(self) -> usize {
+                match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::ROWS,)+ }
+            }
+
+            /// [`Isa::run`].
+            pub(crate) fn run<T: KernelOp>(self, op: T) -> T::Output {
+                match self { $($(#[$cfg])? Self::$token(token) => token.run(op),)+ }
+            }
+        }
+    };
+}
+
+tokens! {
+    Portable -> Portable;
+    #[cfg(target_arch = "x86_64")] Avx2 -> Avx2;
+    #[cfg(target_arch = "x86_64")] AvxVnni -> Avx2;
+    #[cfg(target_arch = "x86_64")] Avx512Vnni -> Avx2;
+    #[cfg(target_arch = "aarch64")] Neon -> Neon;
+    #[cfg(target_arch = "aarch64")] Dotprod -> Neon;
+}

@@ -1,0 +1,30 @@
+//! The products: bodies generic over the instruction set, the layout and the size of the tile. No
+//! intrinsics, no threads.
+
+pub(crate) mod direct;
+pub(crate) mod flat;
+pub(crate) mod float;
+pub(crate) mod super_block;
+
+/// Where a task's results go: rows of `stride`, of which this task owns `width` columns, its first one
+/// at index 0 of each row.
+#[derive(Debug)]
+pub(crate) struct Sink<'a> {
+    pub(crate) y: &'a mut [f32],
+    pub(crate) stride: usize,
+    pub(crate) width: usize,
+}
+
+impl Sink<'_> {
+    /// Stores eight columns of a row; those beyond the width do not exist.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, row: usize, column: usize, x: &[f32; 8]) {
+        let start = row * self.stride + column;
+        if column + 8 <= self.width {
+            self.y[start..start + 8].copy_from_slice(x);
+        } else if column < self.width {
+            let len = self.width - column;
+            self.y[start..start + len].copy_from_slice(&x[..len]);
+        }
+    }
+}

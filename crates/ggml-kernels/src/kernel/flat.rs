@@ -1,0 +1,169 @@
+//! Tiles of units of 32 weights.
+//!
+//! Per output, for each unit in order: `acc += f32(dot) * (dw * da)`, and `acc += m * s` where the
+//! format has a minimum.
+
+use super::Sink;
+use crate::isa::Isa;
+use crate::layout::{FlatLayout, at};
+use crate::panel::FlatPanel;
+
+/// The product of `R` rows with `8 * C` columns, whose units alternate in `w`.
+#[inline(always)]
+pub(crate) fn tile<I: Isa, L: FlatLayout, const R: usize, const C: usize, const Q: usize>(
+    isa: I,
+    w: &[u8],
+    a: FlatPanel<'_, R, Q>,
+) -> [[I::F; C]; R] {
+    let mut acc = [[isa.splat(0.0); C]; R];
+    let table = table(isa, L::table());
+    let mins = if L::MIN { a.mins } else { a.scales };
+    let mut units = a.quads.iter().zip(a.scales).zip(a.offsets).zip(mins);
+    for w in w.chunks_exact(L::UNIT * C) {
+        let Some((((quads, da), offsets), s)) = units.next() else { break };
+        let dots = |from: usize, to: usize, start: &[i32; R]| {
+            dots::<I, L, R, C, Q>(isa, table, w, &quads[from..to], from, start)
+        };
+        if L::HALVES {
+            // The offset's share of each half is in the levels of that half alone.
+            let sums = half_offsets::<L, R, Q>(quads);
+            for half in 0..2 {
+                let dots = dots(4 * half, 4 * half + 4, &sums[half]);
+                scale::<I, L, R, C>(isa, w, half, da, &dots, &mut acc);
+            }
+        } else {
+            let dots = dots(0, 8, offsets);
+            scale::<I, L, R, C>(isa, w, 0, da, &dots, &mut acc);
+        }
+        if L::MIN {
+            for x in 0..C {
+                let m = L::min(isa, &w[x * L::UNIT..(x + 1) * L::UNIT]);
+                for r in 0..R {
+                    acc[r][x] = isa.add(acc[r][x], isa.mul(m, isa.splat(s[r])));
+                }
+            }
+        }
+    }
+    acc
+}
+
+/// A table in both halves of a vector.
+#[inline(always)]
+pub(crate) fn table<I: Isa>(isa: I, table: [u8; 16]) -> I::B {
+    let mut twice = [0; 32];
+    for i in 0..32 {
+        twice[i] = table[i % 16];
+    }
+    isa.bytes(&twice)
+}
+
+/// Minus the offset times the sum of the levels, of each half of a unit.
+#[inline(always)]
+fn half_offsets<L: FlatLayout, const R: usize, const Q: usize>(quads: &[[[u8; Q]; R]; 8]) -> [[i32; R]; 2] {
+    let mut sums = [[0; R]; 2];
+    for g in 0..8 {
+        for r in 0..R {
+            let quad = &quads[g][r];
+            for i in 0..4 {
+                // In a widened quad the low byte of each word is the level.
+                sums[g / 4][r] -= L::OFFSET * i32::from(quad[i * (Q / 4)].cast_signed());
+            }
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn dots<I: Isa, L: FlatLayout, const R: usize, const C: usize, const Q: usize>(
+    isa: I,
+    table: I::B,
+    w: &[u8],
+    quads: &[[[u8; Q]; R]],
+    first: usize,
+    start: &[i32; R],
+) -> [[I::I; C]; R] {
+    let data = |x: usize| &w[x * L::UNIT + L::DATA..(x + 1) * L::UNIT];
+    let mut total = [[isa.splat_i32(0); C]; R];
+    for r in 0..R {
+        total[r] = [isa.splat_i32(start[r]); C];
+    }
+    let room = I::room(L::MAX);
+    if room == 0 {
+        for (i, quad) in quads.iter().enumerate() {
+            let mut levels = [isa.wide(isa.splat_byte(0)); C];
+            for x in 0..C {
+                levels[x] = isa.wide(L::level(isa, table, data(x), first + i));
+            }
+            for r in 0..R {
+                let a = isa.wide_quad(&quad[r]);
+                for x in 0..C {
+                    total[r][x] = isa.dot_wide(total[r][x], levels[x], a);
+                }
+            }
+        }
+        return total;
+    }
+    let step = step(room, quads.len());
+    for (n, quads) in quads.chunks_exact(step).enumerate() {
+        let mut sums = [[isa.no_sums(); C]; R];
+        for (i, quad) in quads.iter().enumerate() {
+            let mut levels = [isa.splat_byte(0); C];
+            for x in 0..C {
+                levels[x] = L::level(isa, table, data(x), first + n * step + i);
+            }
+            for r in 0..R {
+                let a = isa.splat_quad(*at(&quad[r], 0));
+                for x in 0..C {
+                    sums[r][x] = isa.dot(sums[r][x], levels[x], a);
+                }
+            }
+        }
+        for r in 0..R {
+            for x in 0..C {
+                total[r][x] = isa.fold(total[r][x], sums[r][x]);
+            }
+        }
+    }
+    total
+}
+
+/// How many of `len` quads the partial sums take at a time: a power of two.
+#[inline(always)]
+pub(crate) fn step(room: usize, len: usize) -> usize {
+    let most = if room < len { room } else { len };
+    [8, 4, 2].into_iter().find(|&step| step <= most).unwrap_or(1)
+}
+
+#[inline(always)]
+fn scale<I: Isa, L: FlatLayout, const R: usize, const C: usize>(
+    isa: I,
+    w: &[u8],
+    half: usize,
+    da: &[f32; R],
+    dots: &[[I::I; C]; R],
+    acc: &mut [[I::F; C]; R],
+) {
+    for x in 0..C {
+        let dw = L::scale(isa, &w[x * L::UNIT..(x + 1) * L::UNIT], half);
+        for r in 0..R {
+            let d = isa.mul(dw, isa.splat(da[r]));
+            acc[r][x] = isa.add(acc[r][x], isa.mul(isa.to_f32(dots[r][x]), d));
+        }
+    }
+}
+
+/// Stores a tile whose first column is `column`.
+#[inline(always)]
+pub(crate) fn put<I: Isa, const R: usize, const C: usize>(
+    isa: I,
+    tile: &[[I::F; C]; R],
+    row: usize,
+    column: usize,
+    sink: &mut Sink<'_>,
+) {
+    for r in 0..R {
+        for x in 0..C {
+            sink.put(row + r, column + 8 * x, &isa.array(tile[r][x]));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Tiles of super-blocks of 256 weights.
+//!
+//! Per output, for each super-block in order: `acc -= f32(mins) * (dmin * da)` where the format has
+//! minimums, then `acc += f32(dots) * (d * da)`. Both sums over sub-blocks are exact integers.
+
+use super::flat::{step, table};
+use crate::isa::Isa;
+use crate::layout::{SuperLayout, at};
+use crate::panel::SuperPanel;
+
+/// The product of `R` rows with `8 * C` columns, whose units alternate in `w`.
+#[inline(always)]
+pub(crate) fn tile<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
+    isa: I,
+    w: &[u8],
+    a: SuperPanel<'_, R, Q>,
+) -> [[I::F; C]; R] {
+    let mut acc = [[isa.splat(0.0); C]; R];
+    let table = table(isa, L::table());
+    let mut chunks = a.quads.chunks_exact(8);
+    let mut pairs = a.pairs.chunks_exact(L::SUBS / 2);
+    let mut scales = a.scales.iter();
+    for w in w.chunks_exact(L::UNIT * C) {
+        let (Some(quads), Some(pairs), Some(da)) = (chunks.next(), pairs.next(), scales.next()) else {
+            break;
+        };
+        let unit = |x: usize| &w[x * L::UNIT..(x + 1) * L::UNIT];
+        let mut total = [[isa.splat_i32(0); C]; R];
+        for x in 0..C {
+            if L::MINS {
+                let mut mins = [isa.splat_i32(0); R];
+                for (p, sums) in pairs.iter().enumerate() {
+                    let m = L::min_pairs(isa, unit(x), p);
+                    for r in 0..R {
+                        mins[r] = isa.dot_pairs(mins[r], m, isa.splat_i32(sums[r]));
+                    }
+                }
+                let dmin = L::dmin(isa, unit(x));
+                for r in 0..R {
+                    let d = isa.mul(dmin, isa.splat(da[r]));
+                    acc[r][x] = isa.sub(acc[r][x], isa.mul(isa.to_f32(mins[r]), d));
+                }
+            }
+            if L::OFFSET != 0 {
+                let mut sums = [isa.splat_i32(0); R];
+                for (p, pair) in pairs.iter().enumerate() {
+                    let scales = L::scale_pairs(isa, unit(x), p);
+                    for r in 0..R {
+                        sums[r] = isa.dot_pairs(sums[r], scales, isa.splat_i32(pair[r]));
+                    }
+                }
+                for r in 0..R {
+                    total[r][x] = isa.mul_add_i32(total[r][x], sums[r], isa.splat_i32(-L::OFFSET));
+                }
+            }
+        }
+        for p in 0..L::SUBS / 2 {
+            sub_blocks::<I, L, R, C, Q>(isa, table, w, quads, p, &mut total);
+        }
+        for x in 0..C {
+            let d = L::d(isa, unit(x));
+            for r in 0..R {
+                let d = isa.mul(d, isa.splat(da[r]));
+                acc[r][x] = isa.add(acc[r][x], isa.mul(isa.to_f32(total[r][x]), d));
+            }
+        }
+    }
+    acc
+}
+
+/// Adds the dots of sub-blocks `2p` and `2p + 1`, times their scales.
+#[inline(always)]
+fn sub_blocks<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
+    isa: I,
+    table: I::B,
+    w: &[u8],
+    quads: &[[[[u8; Q]; R]; 8]],
+    p: usize,
+    total: &mut [[I::I; C]; R],
+) {
+    let room = I::room(L::MAX);
+    // A sub-block of 16 is half a chunk, one of 32 a whole one.
+    let per_sub = 64 / L::SUBS;
+    let mut scales = [isa.splat_i32(0); C];
+    for x in 0..C {
+        scales[x] = L::scale_pairs(isa, &w[x * L::UNIT..(x + 1) * L::UNIT], p);
+    }
+    for second in [false, true] {
+        let sub = 2 * p + usize::from(second);
+        let (chunk, first) = (sub * per_sub / 8, sub * per_sub % 8);
+        let data = |x: usize| {
+            let start = x * L::UNIT + L::DATA + chunk * L::CHUNK;
+            &w[start..start + L::CHUNK]
+        };
+        let quads = &quads[chunk][first..first + per_sub];
+        if room == 0 {
+            let mut dots = [[isa.splat_i32(0); C]; R];
+            for (i, quad) in quads.iter().enumerate() {
+                let mut levels = [isa.wide(isa.splat_byte(0)); C];
+                for x in 0..C {
+                    levels[x] = isa.wide(L::level(isa, table, data(x), first + i));
+                }
+                for r in 0..R {
+                    let a = isa.wide_quad(&quad[r]);
+                    for x in 0..C {
+                        dots[r][x] = isa.dot_wide(dots[r][x], levels[x], a);
+                    }
+                }
+            }
+            for x in 0..C {
+                let scale = isa.lane_scale(scales[x], second);
+                for r in 0..R {
+                    total[r][x] = isa.mul_add_i32(total[r][x], dots[r][x], scale);
+                }
+            }
+            continue;
+        }
+        let mut sub_scales = [isa.splat_i32(0); C];
+        for x in 0..C {
+            sub_scales[x] = isa.sub_scale(scales[x], second);
+        }
+        let step = step(room, per_sub);
+        for (n, quads) in quads.chunks_exact(step).enumerate() {
+            let mut sums = [[isa.no_sums(); C]; R];
+            for (i, quad) in quads.iter().enumerate() {
+                let mut levels = [isa.splat_byte(0); C];
+                for x in 0..C {
+                    levels[x] = L::level(isa, table, data(x), first + n * step + i);
+                }
+                for r in 0..R {
+                    let a = isa.splat_quad(*at(&quad[r], 0));
+                    for x in 0..C {
+                        sums[r][x] = isa.dot(sums[r][x], levels[x], a);
+                    }
+                }
+            }
+            for r in 0..R {
+                for x in 0..C {
+                    total[r][x] = if L::SCALED {
+                        isa.fold_scaled(total[r][x], sums[r][x], sub_scales[x])
+                    } else {
+                        isa.fold(total[r][x], sums[r][x])
+                    };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Weights as the tiles read them: eight columns interleaved, a lane each, unit after unit.
+//!
+//! A *quad* is four levels of one column that follow one another in k; a vector of 32 bytes holds the
+//! same quad of eight columns. A layout says where a unit's scales stand and how quad `i` comes out of
+//! its bytes; the kernels are generic over it. Levels are unsigned: `OFFSET` more than their value.
+
+use crate::isa::Isa;
+
+pub(crate) mod byte;
+mod k;
+mod nibble;
+pub(crate) mod pack;
+
+/// Units of 32 weights.
+pub(crate) trait FlatLayout: 'static {
+    /// The largest level.
+    const MAX: u32;
+    /// What is added to the levels.
+    const OFFSET: i32;
+    /// Bytes of a unit of eight columns.
+    const UNIT: usize;
+    /// Where the levels start in it.
+    const DATA: usize;
+    /// Whether 16 weights have a scale of their own.
+    const HALVES: bool = false;
+    /// Whether there is a minimum.
+    const MIN: bool = false;
+    /// What [`FlatLayout::level`] looks up.
+    fn table() -> [u8; 16] {
+        [0; 16]
+    }
+    /// The scales of half `half`, if there are halves.
+    fn scale<I: Isa>(isa: I, unit: &[u8], half: usize) -> I::F;
+    /// The minimums.
+    fn min<I: Isa>(isa: I, _unit: &[u8]) -> I::F {
+        isa.splat(0.0)
+    }
+    /// Quad `i` of 8.
+    fn level<I: Isa>(isa: I, table: I::B, data: &[u8], i: usize) -> I::B;
+}
+
+/// Units of 256 weights.
+pub(crate) trait SuperLayout: 'static {
+    /// The largest level.
+    const MAX: u32;
+    /// What is added to the levels.
+    const OFFSET: i32;
+    /// Bytes of a unit of eight columns.
+    const UNIT: usize;
+    /// Where the levels start in it.
+    const DATA: usize;
+    /// Bytes of the levels of 32 weights of eight columns.
+    const CHUNK: usize;
+    /// Sub-blocks: 8 or 16.
+    const SUBS: usize;
+    /// Whether sub-blocks have scales.
+    const SCALED: bool = true;
+    /// Whether there are minimums.
+    const MINS: bool = false;
+    /// What [`SuperLayout::level`] looks up.
+    fn table() -> [u8; 16] {
+        [0; 16]
+    }
+    /// The scales of the scales.
+    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F;
+    /// The scales of the minimums.
+    fn dmin<I: Isa>(isa: I, _unit: &[u8]) -> I::F {
+        isa.splat(0.0)
+    }
+    /// The minimums of sub-blocks `2p` and `2p + 1`.
+    fn min_pairs<I: Isa>(isa: I, _unit: &[u8], _p: usize) -> I::I {
+        isa.splat_i32(0)
+    }
+    /// The scales of sub-blocks `2p` and `2p + 1`.
+    fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I;
+    /// Quad `i` of the 8 of a chunk.
+    fn level<I: Isa>(isa: I, table: I::B, chunk: &[u8], i: usize) -> I::B;
+}
+
+/// `N` bytes from `at` on: the caller's slice holds them.
+#[inline(always)]
+pub(crate) fn at<const N: usize>(bytes: &[u8], at: usize) -> &[u8; N] {
+    bytes[at..at + N].as_array().unwrap_or(&[0; N])
+}

@@ -1,0 +1,241 @@
+//! Packed layouts of 256-weight units.
+//!
+//! ```text
+//! d       f16 per column
+//! dmin    f16 per column                                          Q4_K Q5_K Q2_K
+//! mins    for each two sub-blocks, for each column: 2 u8          Q4_K Q5_K
+//! scales  for each two sub-blocks, for each column: 2 i8          all but TQ2_0; Q2_K has the scale in
+//!                                                                 the low nibble, the minimum above
+//! then 8 chunks of 32 weights:
+//! fours   4 vectors, vector v: low nibbles quad v, high nibbles quad 4 + v     Q4_K Q5_K Q6_K IQ4_XS
+//! twos    2 vectors, vector h: bits 2i..2i+2 quad 4h + i          Q6_K (the high bits) Q2_K Q3_K TQ2_0
+//! ones    1 vector: bit i quad i                                  Q5_K Q3_K (the high bit)
+//! ```
+//!
+//! A vector is four bytes of each of eight columns.
+
+use ggml_blocks::formats::iq4_nl::Iq4Nl;
+
+use super::nibble::{nibble, raised};
+use super::{SuperLayout, at};
+use crate::isa::Isa;
+
+/// `Q4_K`, 1184 bytes for 8 columns, 1152 in the file.
+pub(crate) struct Q4Kx8;
+/// `Q5_K`, 1440 bytes for 8 columns, 1408 in the file.
+pub(crate) struct Q5Kx8;
+/// `Q6_K`, 1680 bytes for 8 columns, as in the file.
+pub(crate) struct Q6Kx8;
+/// `IQ4_XS`, 1104 bytes for 8 columns, 1088 in the file.
+pub(crate) struct Iq4Xsx8;
+/// `Q2_K`, 672 bytes for 8 columns, as in the file.
+pub(crate) struct Q2Kx8;
+/// `Q3_K`, 912 bytes for 8 columns, 880 in the file.
+pub(crate) struct Q3Kx8;
+/// `TQ2_0`, 528 bytes for 8 columns, as in the file.
+pub(crate) struct Tq2x8;
+
+/// Two-bit fields of quad `i`, vectors from the start of `data` on, moved `up` bits.
+#[inline(always)]
+fn two<I: Isa>(isa: I, data: &[u8], i: usize, up: i32) -> I::B {
+    let four = isa.bytes(at(data, i / 4 * 32));
+    moved(isa, four, up - 2 * (i % 4) as i32, 3 << up)
+}
+
+/// Bit `i` of each byte, moved to bit `up`.
+#[inline(always)]
+fn one<I: Isa>(isa: I, data: &[u8], i: usize, up: i32) -> I::B {
+    moved(isa, isa.bytes(at(data, 0)), up - i as i32, 1 << up)
+}
+
+#[inline(always)]
+fn moved<I: Isa>(isa: I, x: I::B, by: i32, mask: u8) -> I::B {
+    let x = if by > 0 {
+        isa.shl(x, by)
+    } else if by < 0 {
+        isa.shr(x, -by)
+    } else {
+        x
+    };
+    isa.and(x, isa.splat_byte(mask))
+}
+
+/// What `Q4_K` and `Q5_K` share.
+macro_rules! with_mins {
+    () => {
+        const OFFSET: i32 = 0;
+        const DATA: usize = 160;
+        const SUBS: usize = 8;
+        const MINS: bool = true;
+
+        #[inline(always)]
+        fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+            isa.widen(at(unit, 0))
+        }
+
+        #[inline(always)]
+        fn dmin<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+            isa.widen(at(unit, 16))
+        }
+
+        #[inline(always)]
+        fn min_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
+            isa.pairs_u8(at(unit, 32 + 16 * p))
+        }
+
+        #[inline(always)]
+        fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
+            isa.pairs_i8(at(unit, 96 + 16 * p))
+        }
+    };
+}
+
+/// What `Q6_K`, `Q3_K` and `IQ4_XS` share: the scale of scales, then the scales.
+macro_rules! with_scales {
+    ($subs:literal) => {
+        const DATA: usize = 16 + 8 * $subs;
+        const SUBS: usize = $subs;
+
+        #[inline(always)]
+        fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+            isa.widen(at(unit, 0))
+        }
+
+        #[inline(always)]
+        fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
+            isa.pairs_i8(at(unit, 16 + 16 * p))
+        }
+    };
+}
+
+impl SuperLayout for Q4Kx8 {
+    const MAX: u32 = 15;
+    const UNIT: usize = 160 + 8 * 128;
+    const CHUNK: usize = 128;
+    with_mins! {}
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
+        nibble(isa, chunk, i)
+    }
+}
+
+impl SuperLayout for Q5Kx8 {
+    const MAX: u32 = 31;
+    const UNIT: usize = 160 + 8 * 160;
+    const CHUNK: usize = 160;
+    with_mins! {}
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
+        isa.or(nibble(isa, chunk, i), one(isa, &chunk[128..], i, 4))
+    }
+}
+
+impl SuperLayout for Q6Kx8 {
+    const MAX: u32 = 63;
+    const OFFSET: i32 = 32;
+    const UNIT: usize = 144 + 8 * 192;
+    const CHUNK: usize = 192;
+    with_scales! { 16 }
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
+        isa.or(nibble(isa, chunk, i), two(isa, &chunk[128..], i, 4))
+    }
+}
+
+impl SuperLayout for Iq4Xsx8 {
+    const MAX: u32 = 255;
+    const OFFSET: i32 = 128;
+    const UNIT: usize = 80 + 8 * 128;
+    const CHUNK: usize = 128;
+    with_scales! { 8 }
+
+    fn table() -> [u8; 16] {
+        raised(Iq4Nl::levels(), Self::OFFSET)
+    }
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, table: I::B, chunk: &[u8], i: usize) -> I::B {
+        isa.lookup(table, nibble(isa, chunk, i))
+    }
+}
+
+impl SuperLayout for Q3Kx8 {
+    const MAX: u32 = 7;
+    const OFFSET: i32 = 4;
+    const UNIT: usize = 144 + 8 * 96;
+    const CHUNK: usize = 96;
+    with_scales! { 16 }
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
+        isa.or(two(isa, chunk, i, 0), one(isa, &chunk[64..], i, 2))
+    }
+}
+
+impl SuperLayout for Q2Kx8 {
+    const MAX: u32 = 3;
+    const OFFSET: i32 = 0;
+    const UNIT: usize = 160 + 8 * 64;
+    const DATA: usize = 160;
+    const CHUNK: usize = 64;
+    const SUBS: usize = 16;
+    const MINS: bool = true;
+
+    #[inline(always)]
+    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+        isa.widen(at(unit, 0))
+    }
+
+    #[inline(always)]
+    fn dmin<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+        isa.widen(at(unit, 16))
+    }
+
+    #[inline(always)]
+    fn min_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
+        let both: u128 = u128::from_le_bytes(*at(unit, 32 + 16 * p));
+        isa.pairs_u8(&(both >> 4 & LOW).to_le_bytes())
+    }
+
+    #[inline(always)]
+    fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
+        let both: u128 = u128::from_le_bytes(*at(unit, 32 + 16 * p));
+        isa.pairs_u8(&(both & LOW).to_le_bytes())
+    }
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
+        two(isa, chunk, i, 0)
+    }
+}
+
+/// The low nibble of each of sixteen bytes.
+const LOW: u128 = u128::from_ne_bytes([15; 16]);
+
+impl SuperLayout for Tq2x8 {
+    const MAX: u32 = 3;
+    const OFFSET: i32 = 1;
+    const UNIT: usize = 16 + 8 * 64;
+    const DATA: usize = 16;
+    const CHUNK: usize = 64;
+    const SUBS: usize = 8;
+    const SCALED: bool = false;
+
+    #[inline(always)]
+    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+        isa.widen(at(unit, 0))
+    }
+
+    #[inline(always)]
+    fn scale_pairs<I: Isa>(isa: I, _: &[u8], _: usize) -> I::I {
+        isa.splat_i32(0x0001_0001)
+    }
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
+        two(isa, chunk, i, 0)
+    }
+}

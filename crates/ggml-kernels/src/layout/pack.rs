@@ -1,0 +1,256 @@
+//! How packed layouts are made: the table of formats that have one, and the bits of each.
+
+use ggml_blocks::formats::{
+    iq4_nl::Iq4Nl, iq4_xs::Iq4Xs, mxfp4::Mxfp4, q2_k::Q2K, q3_k::Q3K, q4_0::Q4_0, q4_k::Q4K, q5_k::Q5K,
+    q6_k::Q6K, q8_0::Q8_0, tq2_0::Tq2_0,
+};
+use ggml_blocks::{Bf16, Block, F16, GgmlType};
+
+use super::k::{Iq4Xsx8, Q2Kx8, Q3Kx8, Q4Kx8, Q5Kx8, Q6Kx8, Tq2x8};
+use super::nibble::{Iq4Nlx8, Mxfp4x8, Q4x8, Q8x8};
+use super::{FlatLayout, SuperLayout};
+use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
+
+/// A layout of 32-weight units and the format it is made of.
+pub(crate) trait FlatPack: FlatLayout {
+    /// The format.
+    type Format: Flat;
+    /// Puts a unit into lane `c` of `out`, which holds zeros there.
+    fn put(block: &Self::Format, unit: &FlatUnit, c: usize, out: &mut [u8]);
+}
+
+/// A layout of 256-weight units and the format it is made of.
+pub(crate) trait SuperPack: SuperLayout {
+    /// The format.
+    type Format: Super;
+    /// Puts a unit into lane `c` of `out`, which holds zeros there.
+    fn put(block: &Self::Format, unit: &SuperUnit, c: usize, out: &mut [u8]);
+}
+
+/// Work that is generic over the layout.
+pub(crate) trait LayoutOp {
+    type Output;
+    fn flat<L: FlatPack>(self) -> Self::Output;
+    fn superblock<L: SuperPack>(self) -> Self::Output;
+}
+
+macro_rules! layouts {
+    (flat $($flat:ident)+; superblock $($super:ident)+;) => {
+        /// Runs `op` for the layout of a format; `None` for a format without one.
+        pub(crate) fn with_layout<T: LayoutOp>(ty: GgmlType, op: T) -> Option<T::Output> {
+            match ty {
+                $(<<$flat as FlatPack>::Format as Block>::TYPE => Some(op.flat::<$flat>()),)+
+                $(<<$super as SuperPack>::Format as Block>::TYPE => Some(op.superblock::<$super>()),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+layouts! {
+    flat Q8x8 Q4x8 Iq4Nlx8 Mxfp4x8;
+    superblock Q4Kx8 Q5Kx8 Q6Kx8 Iq4Xsx8 Q2Kx8 Q3Kx8 Tq2x8;
+}
+
+/// A 16-bit number of lane `c` of eight.
+fn half(bits: u16, c: usize, out: &mut [u8]) {
+    out[2 * c..2 * c + 2].copy_from_slice(&bits.to_le_bytes());
+}
+
+/// Two bytes per lane for each two sub-blocks.
+fn pairs(values: &[u8], c: usize, out: &mut [u8]) {
+    for (p, pair) in values.chunks(2).enumerate() {
+        out[16 * p + 2 * c..][..2].copy_from_slice(pair);
+    }
+}
+
+/// Puts field `field(i, b)` of byte `b` of quad `i` into vectors of `per` quads to a byte: quad `i`
+/// goes to vector `i % vectors` or `i / per`, as `place` says, and there to a bit.
+fn fields(
+    codes: &[u8; 32],
+    c: usize,
+    out: &mut [u8],
+    place: impl Fn(usize) -> (usize, u32),
+    field: impl Fn(u8) -> u8,
+) {
+    for i in 0..8 {
+        let (vector, bit) = place(i);
+        for b in 0..4 {
+            out[32 * vector + 4 * c + b] |= field(codes[4 * i + b]) << bit;
+        }
+    }
+}
+
+fn fours(codes: &[u8; 32], c: usize, out: &mut [u8]) {
+    fields(codes, c, out, |i| (i % 4, i as u32 / 4 * 4), |q| q & 15);
+}
+
+fn twos(codes: &[u8; 32], c: usize, out: &mut [u8], from: u32) {
+    fields(codes, c, out, |i| (i / 4, i as u32 % 4 * 2), |q| q >> from & 3);
+}
+
+fn ones(codes: &[u8; 32], c: usize, out: &mut [u8], from: u32) {
+    fields(codes, c, out, |i| (0, i as u32), |q| q >> from & 1);
+}
+
+/// Levels plus an offset.
+fn codes(levels: &[i8; 32], offset: i32) -> [u8; 32] {
+    levels.map(|q| (i32::from(q) + offset) as u8)
+}
+
+/// The place of each level in a table.
+fn indices(levels: &[i8; 32], table: &[i8; 16]) -> [u8; 32] {
+    levels.map(|q| table.iter().position(|&t| t == q).unwrap_or(0) as u8)
+}
+
+impl FlatPack for Q8x8 {
+    type Format = Q8_0;
+
+    fn put(block: &Q8_0, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        let quads = out[Self::DATA..].as_chunks_mut::<32>().0;
+        for (out, q) in quads.iter_mut().zip(codes(&unit.levels, Self::OFFSET).as_chunks::<4>().0) {
+            out[4 * c..4 * c + 4].copy_from_slice(q);
+        }
+    }
+}
+
+impl FlatPack for Q4x8 {
+    type Format = Q4_0;
+
+    fn put(block: &Q4_0, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        fours(&codes(&unit.levels, Self::OFFSET), c, &mut out[Self::DATA..]);
+    }
+}
+
+impl FlatPack for Iq4Nlx8 {
+    type Format = Iq4Nl;
+
+    fn put(block: &Iq4Nl, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        fours(&indices(&unit.levels, Iq4Nl::levels()), c, &mut out[Self::DATA..]);
+    }
+}
+
+impl FlatPack for Mxfp4x8 {
+    type Format = Mxfp4;
+
+    fn put(_: &Mxfp4, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        // A power of two, which bf16 holds exactly.
+        half(Bf16::from_f32(unit.d[0]).to_bits(), c, out);
+        fours(&indices(&unit.levels, Mxfp4::doubled_levels()), c, &mut out[Self::DATA..]);
+    }
+}
+
+/// The chunks of a unit, each with its 32 levels.
+fn chunks<'a, L: SuperLayout>(
+    unit: &'a SuperUnit,
+    out: &'a mut [u8],
+) -> impl Iterator<Item = (&'a [i8; 32], &'a mut [u8])> {
+    unit.levels.as_chunks::<32>().0.iter().zip(out[L::DATA..].chunks_exact_mut(L::CHUNK))
+}
+
+/// One of each two: the sub-blocks of 32 of a unit that counts in 16.
+fn eighths<T: Copy>(x: &[T; 16], byte: impl Fn(T) -> u8) -> [u8; 8] {
+    let mut out = [0; 8];
+    for i in 0..8 {
+        out[i] = byte(x[2 * i]);
+    }
+    out
+}
+
+/// `d`, `dmin`, minimums and scales of `Q4_K` and `Q5_K`.
+fn with_mins([d, dmin]: [F16; 2], unit: &SuperUnit, c: usize, out: &mut [u8]) {
+    half(d.to_bits(), c, out);
+    half(dmin.to_bits(), c, &mut out[16..]);
+    pairs(&eighths(&unit.mins, |m| m), c, &mut out[32..]);
+    pairs(&eighths(&unit.scales, i8::cast_unsigned), c, &mut out[96..]);
+}
+
+impl SuperPack for Q4Kx8 {
+    type Format = Q4K;
+
+    fn put(block: &Q4K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        with_mins([block.d, block.dmin], unit, c, out);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            fours(&codes(levels, 0), c, out);
+        }
+    }
+}
+
+impl SuperPack for Q5Kx8 {
+    type Format = Q5K;
+
+    fn put(block: &Q5K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        with_mins([block.d, block.dmin], unit, c, out);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            fours(&codes(levels, 0), c, out);
+            ones(&codes(levels, 0), c, &mut out[128..], 4);
+        }
+    }
+}
+
+impl SuperPack for Q6Kx8 {
+    type Format = Q6K;
+
+    fn put(block: &Q6K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        pairs(&unit.scales.map(i8::cast_unsigned), c, &mut out[16..]);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            let codes = codes(levels, Self::OFFSET);
+            fours(&codes, c, out);
+            twos(&codes, c, &mut out[128..], 4);
+        }
+    }
+}
+
+impl SuperPack for Iq4Xsx8 {
+    type Format = Iq4Xs;
+
+    fn put(block: &Iq4Xs, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        pairs(&eighths(&unit.scales, i8::cast_unsigned), c, &mut out[16..]);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            fours(&indices(levels, Iq4Nl::levels()), c, out);
+        }
+    }
+}
+
+impl SuperPack for Q2Kx8 {
+    type Format = Q2K;
+
+    fn put(block: &Q2K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        half(block.dmin.to_bits(), c, &mut out[16..]);
+        pairs(&block.scales, c, &mut out[32..]);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            twos(&codes(levels, 0), c, out, 0);
+        }
+    }
+}
+
+impl SuperPack for Q3Kx8 {
+    type Format = Q3K;
+
+    fn put(block: &Q3K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        pairs(&unit.scales.map(i8::cast_unsigned), c, &mut out[16..]);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            let codes = codes(levels, Self::OFFSET);
+            twos(&codes, c, out, 0);
+            ones(&codes, c, &mut out[64..], 2);
+        }
+    }
+}
+
+impl SuperPack for Tq2x8 {
+    type Format = Tq2_0;
+
+    fn put(block: &Tq2_0, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            twos(&codes(levels, Self::OFFSET), c, out, 0);
+        }
+    }
+}

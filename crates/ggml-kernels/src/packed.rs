@@ -1,0 +1,183 @@
+//! Weights packed once for the kernels that will read them.
+
+use ggml_blocks::{Block, GgmlType, cast_blocks};
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::isa::Token;
+use crate::layout::pack::{FlatPack, LayoutOp, SuperPack, with_layout};
+use crate::level::{Kernels, Level};
+use crate::lhs::{Lhs, LhsRef, quantize_into};
+use crate::matmul::{check_lhs, quantized, rows};
+use crate::rhs::Rhs;
+use crate::scratch::Scratch;
+use crate::task::Weights;
+use crate::unpack::{Flat, FlatUnit, Super, SuperUnit, activations};
+
+/// A weight matrix in the order in which kernels read it: eight columns interleaved. It carries the
+/// kernels that it was packed for, and about the bytes of the file's form.
+#[derive(Debug)]
+pub struct Packed {
+    pub(crate) token: Token,
+    ty: GgmlType,
+    n: usize,
+    k: usize,
+    bytes: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+/// What packed data starts at a multiple of.
+const ALIGN: usize = 64;
+
+impl Kernels {
+    /// Copies a matrix into the order that these kernels read. In parallel in the caller's rayon pool.
+    ///
+    /// The formats are `Q8_0`, `Q4_0`, `Q4_K`, `Q5_K`, `Q6_K`, `IQ4_NL`, `IQ4_XS`, `Q2_K`, `Q3_K`,
+    /// `MXFP4` and `TQ2_0`.
+    ///
+    /// # Errors
+    /// [`Error::Type`] for another format.
+    pub fn pack(self, w: &Rhs<'_>) -> Result<Packed, Error> {
+        let (ty, cols) = (w.ty(), self.token.cols());
+        let (group, len) = self.packed_len(w).ok_or(Error::Type { ty, what: "packing" })?;
+        let mut bytes = vec![0; len + ALIGN];
+        let start = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
+        bytes[start..start + len].par_chunks_mut(group).enumerate().for_each(|(g, out)| {
+            let first = g * 8 * cols;
+            let last = (first + 8 * cols).min(w.n());
+            with_layout(ty, Fill { rows: w.rows(first..last), k: w.k(), cols, out });
+        });
+        Ok(Packed { token: self.token, ty, n: w.n(), k: w.k(), bytes, start, len })
+    }
+
+    /// What [`Packed::size`] of a matrix will be; `None` for a format without a packed layout.
+    #[must_use]
+    pub fn packed_size(self, w: &Rhs<'_>) -> Option<usize> {
+        self.packed_len(w).map(|(_, len)| len + ALIGN)
+    }
+
+    /// Bytes of a group of columns, and of all.
+    fn packed_len(self, w: &Rhs<'_>) -> Option<(usize, usize)> {
+        struct Len;
+        impl LayoutOp for Len {
+            type Output = (usize, usize);
+            fn flat<L: FlatPack>(self) -> (usize, usize) {
+                (32, L::UNIT)
+            }
+            fn superblock<L: SuperPack>(self) -> (usize, usize) {
+                (256, L::UNIT)
+            }
+        }
+        let (unit_len, unit) = with_layout(w.ty(), Len)?;
+        let group = w.k() / unit_len * unit * self.token.cols();
+        Some((group, w.n().div_ceil(8 * self.token.cols()) * group))
+    }
+}
+
+/// Packs the columns of one group.
+struct Fill<'a> {
+    rows: &'a [u8],
+    k: usize,
+    cols: usize,
+    out: &'a mut [u8],
+}
+
+impl LayoutOp for Fill<'_> {
+    type Output = ();
+
+    fn flat<L: FlatPack>(self) {
+        let mut unit = FlatUnit::ZERO;
+        let blocks = cast_blocks::<L::Format>(self.rows).unwrap_or(&[]);
+        for (c, row) in blocks.chunks_exact(self.k / L::Format::LEN).enumerate() {
+            for (block, out) in row.iter().zip(self.out.chunks_exact_mut(L::UNIT * self.cols)) {
+                block.unit(0, &mut unit);
+                L::put(block, &unit, c % 8, &mut out[c / 8 * L::UNIT..(c / 8 + 1) * L::UNIT]);
+            }
+        }
+    }
+
+    fn superblock<L: SuperPack>(self) {
+        let mut unit = SuperUnit::ZERO;
+        let blocks = cast_blocks::<L::Format>(self.rows).unwrap_or(&[]);
+        for (c, row) in blocks.chunks_exact(self.k / L::Format::LEN).enumerate() {
+            for (block, out) in row.iter().zip(self.out.chunks_exact_mut(L::UNIT * self.cols)) {
+                block.unit(&mut unit);
+                L::put(block, &unit, c % 8, &mut out[c / 8 * L::UNIT..(c / 8 + 1) * L::UNIT]);
+            }
+        }
+    }
+}
+
+impl Packed {
+    /// `y[m, n] = x[m, k] · wᵀ`, with the bits of [`Kernels::matmul`].
+    ///
+    /// # Errors
+    /// As for [`Kernels::matmul`].
+    pub fn matmul(&self, x: &[f32], y: &mut [f32], scratch: &mut Scratch) -> Result<(), Error> {
+        rows(x, self.k, self.n, y)?;
+        let ty = self.activations();
+        let mut bytes = std::mem::take(&mut scratch.lhs);
+        let done = quantize_into(ty, x, self.k, &mut bytes).map(|()| {
+            let lhs = LhsRef { ty, k: self.k, bytes: &bytes };
+            quantized(self.token, Weights::Packed(self), lhs, y, scratch);
+        });
+        scratch.lhs = bytes;
+        done
+    }
+
+    /// `y[m, n] = x[m, k] · wᵀ` with activations that are quantized already.
+    ///
+    /// # Errors
+    /// As for [`Kernels::matmul_lhs`].
+    pub fn matmul_lhs(&self, lhs: &Lhs, y: &mut [f32], scratch: &mut Scratch) -> Result<(), Error> {
+        check_lhs(lhs, Some(self.activations()), self.k, self.n, y)?;
+        quantized(self.token, Weights::Packed(self), lhs.view(), y, scratch);
+        Ok(())
+    }
+
+    /// The type that activations are quantized to.
+    #[must_use]
+    pub fn activations(&self) -> GgmlType {
+        // Every format with a layout meets quantized activations.
+        activations(self.ty).unwrap_or(GgmlType::Q8_0)
+    }
+
+    /// The format it was packed from.
+    #[must_use]
+    pub fn ty(&self) -> GgmlType {
+        self.ty
+    }
+
+    /// Rows of the weight matrix: how many outputs.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Weights per row: how many inputs.
+    #[must_use]
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// The level of the kernels that it was packed for.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.token.level()
+    }
+
+    /// Bytes of memory that it holds.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// The groups that hold the columns of a range.
+    pub(crate) fn groups(&self, columns: std::ops::Range<usize>) -> &[u8] {
+        let width = 8 * self.token.cols();
+        let group = self.len / self.n.div_ceil(width).max(1);
+        let (first, last) = (columns.start / width, columns.end.div_ceil(width));
+        &self.bytes[self.start..self.start + self.len][first * group..last * group]
+    }
+}

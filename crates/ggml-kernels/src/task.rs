@@ -1,0 +1,392 @@
+//! What one task does with its columns: which kernel, on what.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use ggml_blocks::{GgmlType, cast_blocks};
+
+use crate::isa::{Isa, KernelOp, Token};
+use crate::kernel::{Sink, direct, flat, float, super_block};
+use crate::layout::byte::{FlatBytes, SuperBytes, expand_flat, expand_super, unit_bytes};
+use crate::layout::pack::{FlatPack, LayoutOp, SuperPack, with_layout};
+use crate::layout::{FlatLayout, SuperLayout};
+use crate::lhs::LhsRef;
+use crate::packed::Packed;
+use crate::panel::{Panels, Shape, panels};
+use crate::rhs::Rhs;
+use crate::scratch::Buffers;
+use crate::unpack::{Flat, FormatOp, Super, with_format};
+
+/// The right-hand side of a product.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Weights<'a> {
+    /// As in the file.
+    Rhs(&'a Rhs<'a>),
+    /// As its kernels read it.
+    Packed(&'a Packed),
+}
+
+impl Weights<'_> {
+    /// How many columns the output has.
+    pub(crate) fn n(self) -> usize {
+        match self {
+            Self::Rhs(w) => w.n(),
+            Self::Packed(w) => w.n(),
+        }
+    }
+}
+
+/// Expanded weights that a task keeps at hand: half of an L2 cache.
+const BATCH: usize = 256 << 10;
+
+/// Interleaves the activations, if tiles are to read them. Whether they are.
+pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mut Panels) -> bool {
+    struct Op(Token);
+    impl LayoutOp for Op {
+        type Output = Shape;
+        fn flat<L: FlatPack>(self) -> Shape {
+            shape(self.0, L::MAX, L::OFFSET, 0)
+        }
+        fn superblock<L: SuperPack>(self) -> Shape {
+            shape(self.0, L::MAX, L::OFFSET, L::SUBS)
+        }
+    }
+    let shape = match w {
+        Weights::Rhs(_) if lhs.m() <= direct::ROWS => None,
+        Weights::Rhs(_) => Some(shape(token, 255, 128, if lhs.ty == GgmlType::Q8_K { 16 } else { 0 })),
+        Weights::Packed(w) => with_layout(w.ty(), Op(token)),
+    };
+    if let Some(shape) = shape {
+        panels.fill(lhs, shape);
+    }
+    shape.is_some()
+}
+
+/// How the panels of a layout look on a level.
+pub(crate) fn shape(token: Token, max: u32, offset: i32, subs: usize) -> Shape {
+    struct Op(u32);
+    impl KernelOp for Op {
+        type Output = (usize, usize);
+        #[inline(always)]
+        fn run<I: Isa>(self, _: I) -> (usize, usize) {
+            (I::ROWS, quad::<I>(self.0))
+        }
+    }
+    let (rows, quad) = token.run(Op(max));
+    Shape { rows, quad, offset, subs }
+}
+
+/// Bytes per quad in the panels for levels up to `max`.
+#[inline(always)]
+fn quad<I: Isa>(max: u32) -> usize {
+    if I::room(max) == 0 { I::WIDE_BYTES } else { 4 }
+}
+
+/// Multiplies with the columns of a range.
+#[expect(clippy::too_many_arguments, reason = "a task is told all that its call was")]
+pub(crate) fn run_quantized(
+    token: Token,
+    w: Weights<'_>,
+    lhs: LhsRef<'_>,
+    panels: &Panels,
+    tiled: bool,
+    columns: Range<usize>,
+    buffers: &mut Buffers,
+    sink: Sink<'_>,
+) {
+    match w {
+        Weights::Packed(w) => {
+            with_layout(w.ty(), Tiles { token, w: w.groups(columns), lhs, panels, sink });
+        }
+        Weights::Rhs(w) if tiled => {
+            with_format(w.ty(), Expanded { token, rows: w.rows(columns), lhs, panels, buffers, sink });
+        }
+        Weights::Rhs(w) => {
+            with_format(w.ty(), Direct { token, rows: w.rows(columns), lhs, sink });
+        }
+    }
+}
+
+/// Packed weights: some groups at a time, so that they stay in the cache for all rows.
+struct Tiles<'a> {
+    token: Token,
+    w: &'a [u8],
+    lhs: LhsRef<'a>,
+    panels: &'a Panels,
+    sink: Sink<'a>,
+}
+
+impl LayoutOp for Tiles<'_> {
+    type Output = ();
+
+    fn flat<L: FlatPack>(self) {
+        let Tiles { token, lhs, panels, .. } = self;
+        self.batches(L::UNIT * (lhs.k / 32), |w, column, sink| {
+            flat_tiles::<L>(token, w, lhs, panels, column, sink);
+        });
+    }
+
+    fn superblock<L: SuperPack>(self) {
+        let Tiles { token, lhs, panels, .. } = self;
+        self.batches(L::UNIT * (lhs.k / 256), |w, column, sink| {
+            super_tiles::<L>(token, w, lhs, panels, column, sink);
+        });
+    }
+}
+
+impl Tiles<'_> {
+    /// Lets `tiles` use the groups, whose columns take `column` bytes each eight.
+    fn batches(mut self, column: usize, tiles: impl Fn(&[u8], usize, &mut Sink<'_>)) {
+        let group = column * self.token.cols();
+        let one_panel = self.lhs.m() <= self.token.rows();
+        let groups = if one_panel { usize::MAX / group } else { (BATCH / group).max(1) };
+        for (batch, w) in self.w.chunks(groups * group).enumerate() {
+            tiles(w, batch * groups * 8 * self.token.cols(), &mut self.sink);
+        }
+    }
+}
+
+/// Few rows: blocks are taken apart on the way.
+struct Direct<'a> {
+    token: Token,
+    rows: &'a [u8],
+    lhs: LhsRef<'a>,
+    sink: Sink<'a>,
+}
+
+impl FormatOp for Direct<'_> {
+    type Output = ();
+
+    fn flat<B: Flat>(self) {
+        struct Op<'a, B>(&'a [B], LhsRef<'a>, Sink<'a>);
+        impl<B: Flat> KernelOp for Op<'_, B> {
+            type Output = ();
+            #[inline(always)]
+            fn run<I: Isa>(mut self, isa: I) {
+                direct::flat(isa, self.0, self.1, &mut self.2);
+            }
+        }
+        self.token.plain().run(Op::<B>(cast_blocks(self.rows).unwrap_or(&[]), self.lhs, self.sink));
+    }
+
+    fn superblock<B: Super>(self) {
+        struct Op<'a, B>(&'a [B], LhsRef<'a>, Sink<'a>);
+        impl<B: Super> KernelOp for Op<'_, B> {
+            type Output = ();
+            #[inline(always)]
+            fn run<I: Isa>(mut self, isa: I) {
+                direct::superblock(isa, self.0, self.1, &mut self.2);
+            }
+        }
+        self.token.plain().run(Op::<B>(cast_blocks(self.rows).unwrap_or(&[]), self.lhs, self.sink));
+    }
+}
+
+/// Many rows: some columns are expanded and used for all of them.
+struct Expanded<'a> {
+    token: Token,
+    rows: &'a [u8],
+    lhs: LhsRef<'a>,
+    panels: &'a Panels,
+    buffers: &'a mut Buffers,
+    sink: Sink<'a>,
+}
+
+impl FormatOp for Expanded<'_> {
+    type Output = ();
+
+    fn flat<B: Flat>(mut self) {
+        struct Op<'a, B>(&'a [B], usize, usize, &'a mut [u8]);
+        impl<B: Flat> KernelOp for Op<'_, B> {
+            type Output = ();
+            #[inline(always)]
+            fn run<I: Isa>(self, _: I) {
+                expand_flat(self.0, self.1, self.2, self.3);
+            }
+        }
+        let (token, lhs, panels) = (self.token, self.lhs, self.panels);
+        self.batches::<B>(
+            false,
+            |row, lane, step, out| token.plain().run(Op::<B>(row, lane, step, out)),
+            |w, column, sink| match (B::HALVES, B::MIN) {
+                (true, _) => flat_tiles::<FlatBytes<true, false>>(token, w, lhs, panels, column, sink),
+                (_, true) => flat_tiles::<FlatBytes<false, true>>(token, w, lhs, panels, column, sink),
+                _ => flat_tiles::<FlatBytes<false, false>>(token, w, lhs, panels, column, sink),
+            },
+        );
+    }
+
+    fn superblock<B: Super>(mut self) {
+        struct Op<'a, B>(&'a [B], usize, usize, &'a mut [u8]);
+        impl<B: Super> KernelOp for Op<'_, B> {
+            type Output = ();
+            #[inline(always)]
+            fn run<I: Isa>(self, _: I) {
+                expand_super(self.0, self.1, self.2, self.3);
+            }
+        }
+        let (token, lhs, panels) = (self.token, self.lhs, self.panels);
+        self.batches::<B>(
+            true,
+            |row, lane, step, out| token.plain().run(Op::<B>(row, lane, step, out)),
+            |w, column, sink| match B::MINS {
+                true => super_tiles::<SuperBytes<true>>(token, w, lhs, panels, column, sink),
+                false => super_tiles::<SuperBytes<false>>(token, w, lhs, panels, column, sink),
+            },
+        );
+    }
+}
+
+impl Expanded<'_> {
+    /// Expands as many columns as fit into a batch, lets `tiles` use them, and so on. `expand` puts a
+    /// column into lane `lane` of units that stand `step` bytes apart.
+    fn batches<B: ggml_blocks::Block>(
+        &mut self,
+        superblock: bool,
+        expand: impl Fn(&[B], usize, usize, &mut [u8]),
+        tiles: impl Fn(&[u8], usize, &mut Sink<'_>),
+    ) {
+        let (per_row, cols) = (self.lhs.k / B::LEN, self.token.cols());
+        let unit = unit_bytes(superblock);
+        let units = self.lhs.k / if superblock { 256 } else { 32 };
+        let group = unit * units * cols;
+        let groups = (BATCH / group).max(1);
+        let rows: &[B] = cast_blocks(self.rows).unwrap_or(&[]);
+        for (batch, rows) in rows.chunks(groups * 8 * cols * per_row).enumerate() {
+            let columns = rows.len() / per_row;
+            let used = columns.div_ceil(8 * cols) * group;
+            // Lanes that no column fills keep what they have: their results go nowhere.
+            self.buffers.bytes.resize(self.buffers.bytes.len().max(used), 0);
+            let bytes = &mut self.buffers.bytes[..used];
+            for (c, row) in rows.chunks_exact(per_row).enumerate() {
+                let (g, x, lane) = (c / (8 * cols), c / 8 % cols, c % 8);
+                let start = g * group + x * unit;
+                expand(row, lane, unit * cols, &mut bytes[start..(g + 1) * group]);
+            }
+            tiles(bytes, batch * groups * 8 * cols, &mut self.sink);
+        }
+    }
+}
+
+/// All rows times the columns of a buffer, panel by panel.
+pub(crate) fn flat_tiles<L: FlatLayout>(
+    token: Token,
+    w: &[u8],
+    lhs: LhsRef<'_>,
+    a: &Panels,
+    column: usize,
+    sink: &mut Sink<'_>,
+) {
+    struct Op<'a, 'b, L, const R: usize>(&'a [u8], &'a Panels, [usize; 3], &'a mut Sink<'b>, PhantomData<L>);
+    impl<L: FlatLayout, const R: usize> KernelOp for Op<'_, '_, L, R> {
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) {
+            if R > I::ROWS {
+                return;
+            }
+            match (I::COLS, quad::<I>(L::MAX)) {
+                (1, 4) => self.tiles::<I, 1, 4>(isa),
+                (2, 4) => self.tiles::<I, 2, 4>(isa),
+                (4, 4) => self.tiles::<I, 4, 4>(isa),
+                (2, _) => self.tiles::<I, 2, 8>(isa),
+                _ => self.tiles::<I, 1, 8>(isa),
+            }
+        }
+    }
+    impl<L: FlatLayout, const R: usize> Op<'_, '_, L, R> {
+        #[inline(always)]
+        fn tiles<I: Isa, const C: usize, const Q: usize>(self, isa: I) {
+            let Self(w, a, [first, units, column], sink, _) = self;
+            let panel = a.flat_panel::<R, Q>(first, units);
+            for (g, w) in w.chunks_exact(L::UNIT * units * C).enumerate() {
+                let tile = flat::tile::<I, L, R, C, Q>(isa, w, panel);
+                flat::put(isa, &tile, first, column + g * 8 * C, sink);
+            }
+        }
+    }
+    let units = lhs.k / 32;
+    for (first, rows) in panels(lhs.m(), token.rows()) {
+        let place = [first, units, column];
+        match rows {
+            4 => token.run(Op::<L, 4>(w, a, place, sink, PhantomData)),
+            2 => token.run(Op::<L, 2>(w, a, place, sink, PhantomData)),
+            _ => token.run(Op::<L, 1>(w, a, place, sink, PhantomData)),
+        }
+    }
+}
+
+/// [`flat_tiles`] for super-blocks.
+pub(crate) fn super_tiles<L: SuperLayout>(
+    token: Token,
+    w: &[u8],
+    lhs: LhsRef<'_>,
+    a: &Panels,
+    column: usize,
+    sink: &mut Sink<'_>,
+) {
+    struct Op<'a, 'b, L, const R: usize>(&'a [u8], &'a Panels, [usize; 3], &'a mut Sink<'b>, PhantomData<L>);
+    impl<L: SuperLayout, const R: usize> KernelOp for Op<'_, '_, L, R> {
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) {
+            if R > I::ROWS {
+                return;
+            }
+            match (I::COLS, quad::<I>(L::MAX)) {
+                (1, 4) => self.tiles::<I, 1, 4>(isa),
+                (2, 4) => self.tiles::<I, 2, 4>(isa),
+                (4, 4) => self.tiles::<I, 4, 4>(isa),
+                (2, _) => self.tiles::<I, 2, 8>(isa),
+                _ => self.tiles::<I, 1, 8>(isa),
+            }
+        }
+    }
+    impl<L: SuperLayout, const R: usize> Op<'_, '_, L, R> {
+        #[inline(always)]
+        fn tiles<I: Isa, const C: usize, const Q: usize>(self, isa: I) {
+            let Self(w, a, [first, units, column], sink, _) = self;
+            let panel = a.super_panel::<R, Q>(first, units, L::SUBS);
+            for (g, w) in w.chunks_exact(L::UNIT * units * C).enumerate() {
+                let tile = super_block::tile::<I, L, R, C, Q>(isa, w, panel);
+                flat::put(isa, &tile, first, column + g * 8 * C, sink);
+            }
+        }
+    }
+    let units = lhs.k / 256;
+    for (first, rows) in panels(lhs.m(), token.rows()) {
+        let place = [first, units, column];
+        match rows {
+            4 => token.run(Op::<L, 4>(w, a, place, sink, PhantomData)),
+            2 => token.run(Op::<L, 2>(w, a, place, sink, PhantomData)),
+            _ => token.run(Op::<L, 1>(w, a, place, sink, PhantomData)),
+        }
+    }
+}
+
+/// Multiplies plain floats with the columns of a range.
+pub(crate) fn run_float(
+    token: Token,
+    w: &Rhs<'_>,
+    x: &[f32],
+    columns: Range<usize>,
+    buffers: &mut Buffers,
+    mut sink: Sink<'_>,
+) {
+    struct Op<'a, 'b>(&'a [f32], &'a [f32], usize, usize, &'a mut Sink<'b>);
+    impl KernelOp for Op<'_, '_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) {
+            float::columns(isa, self.0, self.1, self.2, self.3, self.4);
+        }
+    }
+    let (k, first) = (w.k(), columns.start);
+    for start in columns.clone().step_by(float::COLUMNS) {
+        let end = (start + float::COLUMNS).min(columns.end);
+        buffers.floats.resize((end - start) * k, 0.0);
+        // The lengths are those of the rows.
+        let _fits = w.format().decode_rows(w.rows(start..end), k, &mut buffers.floats);
+        token.plain().run(Op(x, &buffers.floats, k, start - first, &mut sink));
+    }
+}

@@ -1,0 +1,107 @@
+//! What a block is to an integer dot product: signed levels, integer scales of sub-blocks, and one or
+//! two floats. Every weight format gives this; the tiles and the small products are built on it.
+
+mod codebook;
+mod flat;
+mod super_block;
+
+use ggml_blocks::Block;
+use ggml_blocks::GgmlType;
+use ggml_blocks::formats::{
+    iq1_m::Iq1M, iq1_s::Iq1S, iq2_s::Iq2S, iq2_xs::Iq2Xs, iq2_xxs::Iq2Xxs, iq3_s::Iq3S, iq3_xxs::Iq3Xxs,
+    iq4_nl::Iq4Nl, iq4_xs::Iq4Xs, mxfp4::Mxfp4, nvfp4::Nvfp4, q1_0::Q1_0, q2_0::Q2_0, q2_k::Q2K, q3_k::Q3K,
+    q4_0::Q4_0, q4_1::Q4_1, q4_k::Q4K, q5_0::Q5_0, q5_1::Q5_1, q5_k::Q5K, q6_k::Q6K, q8_0::Q8_0,
+    tq1_0::Tq1_0, tq2_0::Tq2_0,
+};
+
+/// 32 weights: `d[i / 16] * levels[i] + m`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FlatUnit {
+    pub(crate) levels: [i8; 32],
+    pub(crate) d: [f32; 2],
+    pub(crate) m: f32,
+}
+
+/// 256 weights: `d * scales[i / 16] * levels[i] - dmin * mins[i / 16]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SuperUnit {
+    pub(crate) levels: [i8; 256],
+    pub(crate) scales: [i8; 16],
+    pub(crate) mins: [u8; 16],
+    pub(crate) d: f32,
+    pub(crate) dmin: f32,
+}
+
+impl FlatUnit {
+    pub(crate) const ZERO: Self = Self { levels: [0; 32], d: [0.0; 2], m: 0.0 };
+}
+
+impl SuperUnit {
+    pub(crate) const ZERO: Self =
+        Self { levels: [0; 256], scales: [0; 16], mins: [0; 16], d: 0.0, dmin: 0.0 };
+}
+
+/// A format of short blocks: it meets activations in `Q8_0`, or in `Q8_1` if it has a minimum.
+pub(crate) trait Flat: Block {
+    /// Whether 16 weights have a scale of their own, not 32.
+    const HALVES: bool = false;
+    /// Whether there is a minimum.
+    const MIN: bool = false;
+    /// Takes unit `index` of the block apart.
+    fn unit(&self, index: usize, out: &mut FlatUnit);
+}
+
+/// A format of 256 weights: it meets activations in `Q8_K`.
+pub(crate) trait Super: Block {
+    /// Whether there are minimums.
+    const MINS: bool = false;
+    /// Takes the block apart.
+    fn unit(&self, out: &mut SuperUnit);
+}
+
+/// Work that is generic over the format.
+pub(crate) trait FormatOp {
+    type Output;
+    fn flat<B: Flat>(self) -> Self::Output;
+    fn superblock<B: Super>(self) -> Self::Output;
+}
+
+macro_rules! formats {
+    (flat $($flat:ident)+; superblock $($super:ident)+;) => {
+        /// Runs `op` for a format of 32-weight units or of super-blocks; `None` for other types.
+        #[inline(always)]
+        pub(crate) fn with_format<T: FormatOp>(ty: GgmlType, op: T) -> Option<T::Output> {
+            match ty {
+                $(<$flat as Block>::TYPE => Some(op.flat::<$flat>()),)+
+                $(<$super as Block>::TYPE => Some(op.superblock::<$super>()),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+formats! {
+    flat Q1_0 Q2_0 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Iq4Nl Mxfp4 Nvfp4;
+    superblock Q2K Q3K Q4K Q5K Q6K Iq1S Iq1M Iq2Xxs Iq2Xs Iq2S Iq3Xxs Iq3S Iq4Xs Tq1_0 Tq2_0;
+}
+
+/// The type of the activations that a weight format meets; `None` for plain floats and for types that
+/// are no weights.
+pub(crate) fn activations(ty: GgmlType) -> Option<GgmlType> {
+    struct Op;
+    impl FormatOp for Op {
+        type Output = GgmlType;
+        #[inline(always)]
+        fn flat<B: Flat>(self) -> GgmlType {
+            if B::MIN { GgmlType::Q8_1 } else { GgmlType::Q8_0 }
+        }
+        #[inline(always)]
+        fn superblock<B: Super>(self) -> GgmlType {
+            GgmlType::Q8_K
+        }
+    }
+    with_format(ty, Op)
+}
+
+#[cfg(test)]
+mod tests;

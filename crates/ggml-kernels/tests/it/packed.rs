@@ -1,0 +1,42 @@
+//! Packed weights give the bits of those in the file's form.
+
+use crate::{Random, bits, weight_formats};
+use ggml_kernels::{Error, Kernels, Level, Rhs, Scratch};
+
+#[test]
+fn packing_changes_no_bit() {
+    let mut random = Random(11);
+    let mut scratch = Scratch::new();
+    let mut packable = Vec::new();
+    for format in weight_formats() {
+        for (n, blocks) in [(1, 1), (8, 3), (17, 2), (37, 1), (70, 2)] {
+            let k = blocks * format.block_len().max(32);
+            let bytes = random.bytes(n * format.row_bytes(k).unwrap());
+            let w = Rhs::new(format.info().id, &bytes, n, k).unwrap();
+            let x = random.values(33 * k);
+            let mut want = vec![0.0; 33 * n];
+            Kernels::at(Level::Portable).unwrap().matmul(&x, &w, &mut want, &mut scratch).unwrap();
+            for kernels in Kernels::supported() {
+                let packed = match kernels.pack(&w) {
+                    Ok(packed) => packed,
+                    Err(e) => {
+                        assert!(matches!(e, Error::Type { what: "packing", .. }), "{e}");
+                        continue;
+                    }
+                };
+                assert_eq!(packed.level(), kernels.level());
+                packable.push(format.name());
+                for m in 1..=33 {
+                    let mut y = vec![f32::NAN; m * n];
+                    packed.matmul(&x[..m * k], &mut y, &mut scratch).unwrap();
+                    let same = bits(&y) == bits(&want[..m * n]);
+                    assert!(same, "{} {} m={m} n={n} k={k}", format.name(), kernels.level());
+                }
+            }
+        }
+    }
+    packable.dedup();
+    let expected =
+        ["Q4_0", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "TQ2_0", "MXFP4"];
+    assert_eq!(packable, expected);
+}

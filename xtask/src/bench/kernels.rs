@@ -1,0 +1,239 @@
+//! Products against llama.cpp's prebuilt CPU library for AVX2, plain and repacked, and two limits
+//! measured in the same run: the rate of byte multiplications from registers, and a plain read of
+//! memory. All take turns; quantizing the activations is part of everyone's time.
+
+use super::median;
+use crate::interop::Tools;
+use crate::util::{Outcome, capture, root, run as run_command};
+use ggml_kernels::{GgmlType, Kernels, Packed, Rhs, Scratch};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+const TYPES: [&str; 11] =
+    ["q8_0", "q4_0", "q4_K", "q5_K", "q6_K", "iq4_nl", "iq4_xs", "q2_K", "q3_K", "mxfp4", "tq2_0"];
+/// Outputs and inputs.
+const SIDE: usize = 4096;
+/// Rows, and whether the weights come from memory: then there are as many copies as fill 512 MiB.
+const CASES: [(usize, bool); 6] =
+    [(1, true), (1, false), (4, false), (16, false), (128, false), (512, false)];
+const FROM_MEMORY: usize = 512 << 20;
+const ROUNDS: usize = 9;
+const LIBRARY: &str = "libggml-cpu-haswell.so";
+
+/// Prints a line per type, case and number of threads.
+pub(super) fn run(only: &[&str]) -> Outcome {
+    let tools = Tools::get()?;
+    let folder = root().join("target/bench");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let limits = limits_program(&folder)?;
+    let kernels = Kernels::best();
+    println!(
+        "level {}, n = k = {SIDE}, median of {ROUNDS}; GOP/s, from memory GB/s of the file's form",
+        kernels.level()
+    );
+    println!(
+        "{:<7} {:>4} {:>5} {:>3} {:>8} {:>8} {:>8} {:>8} {:>6} {:>8} {:>6}",
+        "type", "m", "from", "thr", "ggml", "repack", "ours", "packed", "ratio", "limit", "of it"
+    );
+    for name in TYPES.iter().filter(|t| only.is_empty() || only.iter().any(|o| o.eq_ignore_ascii_case(t))) {
+        let ty = GgmlType::from_name(name).ok_or(format!("{name}: no such type"))?;
+        let bytes = weights(ty)?;
+        for threads in [1, 2] {
+            let pool =
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
+            for (m, memory) in CASES {
+                let case = Case { name, ty, bytes: &bytes, m, memory, threads };
+                pool.install(|| case.run(&tools, &folder, &limits, kernels))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Encoded noise.
+fn weights(ty: GgmlType) -> Outcome<Vec<u8>> {
+    let format = ggml_blocks::Format::of(ty).ok_or("no such format")?;
+    let rows = 64;
+    let mut bytes = vec![0; rows * format.row_bytes(SIDE).map_err(|e| e.to_string())?];
+    let importance = vec![1.0; SIDE];
+    format
+        .encode_rows(&noise(rows * SIDE), SIDE, Some(&importance), &mut bytes)
+        .map_err(|e| format!("{}: {e}", format.name()))?;
+    Ok(bytes.repeat(SIDE / rows))
+}
+
+fn noise(count: usize) -> Vec<f32> {
+    let mut state = 1u64;
+    let mut unit = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 40) as f32 / 16_777_216.0
+    };
+    (0..count).map(|_| unit() + unit() + unit() - 1.5).collect()
+}
+
+struct Case<'a> {
+    name: &'a str,
+    ty: GgmlType,
+    bytes: &'a [u8],
+    m: usize,
+    memory: bool,
+    threads: usize,
+}
+
+impl Case<'_> {
+    fn run(&self, tools: &Tools, folder: &Path, limits: &Path, kernels: Kernels) -> Outcome {
+        let copies = if self.memory { FROM_MEMORY.div_ceil(self.bytes.len()) } else { 1 };
+        let x = noise(self.m * SIDE);
+        let mut y = vec![0.0; self.m * SIDE];
+        let mut scratch = Scratch::new();
+        let text = |e: ggml_kernels::Error| e.to_string();
+
+        let held: Vec<Vec<u8>> = (0..copies).map(|_| self.bytes.to_vec()).collect();
+        let plain: Vec<Rhs<'_>> =
+            held.iter().map(|b| Rhs::new(self.ty, b, SIDE, SIDE)).collect::<Result<_, _>>().map_err(text)?;
+        let packed: Vec<Packed> =
+            plain.iter().map(|w| kernels.pack(w)).collect::<Result<_, _>>().map_err(text)?;
+        let mut peers = [Peer::start(self, tools, folder, copies, false, &x)?, None];
+        peers[1] = Peer::start(self, tools, folder, copies, true, &x)?;
+
+        packed[0].matmul(&x, &mut y, &mut scratch).map_err(text)?;
+        for peer in peers.iter_mut().flatten() {
+            peer.check(&y, &folder.join("result"))?;
+        }
+        let (mut ours, mut theirs) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        let mut best_limits = [0.0f64; 2];
+        // From memory, every copy is read before one is read again.
+        for round in 0..ROUNDS {
+            for (peer, times) in peers.iter_mut().zip(&mut theirs) {
+                if let Some(peer) = peer {
+                    times.push(peer.once()?);
+                }
+            }
+            let at = round % copies;
+            let start = Instant::now();
+            kernels.matmul(&x, &plain[at], &mut y, &mut scratch).map_err(text)?;
+            ours[0].push(start.elapsed().as_nanos() as f64);
+            let start = Instant::now();
+            packed[at].matmul(&x, &mut y, &mut scratch).map_err(text)?;
+            ours[1].push(start.elapsed().as_nanos() as f64);
+            if round % 4 == 0 {
+                let found = capture(Command::new(limits).arg("64"))?;
+                let mut numbers = found.split_whitespace().filter_map(|n| n.parse::<f64>().ok());
+                for best in &mut best_limits {
+                    *best = best.max(numbers.next().unwrap_or(0.0));
+                }
+            }
+        }
+        self.print(ours, theirs, best_limits);
+        Ok(())
+    }
+
+    fn print(&self, ours: [Vec<f64>; 2], theirs: [Vec<f64>; 2], limits: [f64; 2]) {
+        let work = if self.memory { self.bytes.len() as f64 } else { 2.0 * (self.m * SIDE * SIDE) as f64 };
+        let speed = |times: Vec<f64>| if times.is_empty() { 0.0 } else { work / median(times) };
+        let [plain, packed] = ours.map(speed);
+        let [ggml, repack] = theirs.map(speed);
+        // The limit of multiplications is one thread's, that of memory is shared.
+        let limit = if self.memory { limits[1] } else { limits[0] * self.threads as f64 };
+        println!(
+            "{:<7} {:>4} {:>5} {:>3} {ggml:>8.1} {repack:>8.1} {plain:>8.1} {packed:>8.1} {:>6.2} {limit:>8.1} {:>5.0}%",
+            self.name,
+            self.m,
+            if self.memory { "DRAM" } else { "cache" },
+            self.threads,
+            packed / ggml.max(repack),
+            100.0 * packed / limit,
+        );
+    }
+}
+
+/// A process that multiplies with the peer's library.
+struct Peer {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// `None` where the library has no such way.
+    fn start(
+        case: &Case<'_>,
+        tools: &Tools,
+        folder: &Path,
+        copies: usize,
+        repack: bool,
+        x: &[f32],
+    ) -> Outcome<Option<Self>> {
+        let (weights, activations) = (folder.join("weights"), folder.join("activations"));
+        let put = |path: &Path, bytes: &[u8]| {
+            std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
+        };
+        put(&weights, case.bytes)?;
+        put(&activations, &crate::oracle::le_bytes(x))?;
+        let mut python = tools.python("kernels.py");
+        python.arg(tools.libraries()).arg(LIBRARY).arg(&weights).arg(&activations);
+        let numbers = [case.ty.0 as usize, SIDE, SIDE, case.m, case.threads, copies, usize::from(repack)];
+        python.args(numbers.map(|n| n.to_string()));
+        let mut child = python
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|e| format!("kernels.py: {e}"))?;
+        let (to, from) = child.stdin.take().zip(child.stdout.take()).ok_or("kernels.py has no pipes")?;
+        let mut peer = Self { child, to, from: BufReader::new(from) };
+        match peer.line()?.as_str() {
+            "ready" => {
+                peer.once()?;
+                Ok(Some(peer))
+            }
+            "none" => Ok(None),
+            other => Err(format!("kernels.py said `{other}`")),
+        }
+    }
+
+    fn line(&mut self) -> Outcome<String> {
+        let mut line = String::new();
+        self.from.read_line(&mut line).map_err(|e| format!("kernels.py: {e}"))?;
+        Ok(line.trim().to_owned())
+    }
+
+    fn ask(&mut self, request: &str) -> Outcome<f64> {
+        writeln!(self.to, "{request}").map_err(|e| format!("kernels.py: {e}"))?;
+        self.line()?.parse().map_err(|_| "kernels.py gave no time".to_owned())
+    }
+
+    /// Nanoseconds of one product.
+    fn once(&mut self) -> Outcome<f64> {
+        self.ask("run")
+    }
+
+    /// Compares its outputs with ours: other roundings, the same product.
+    fn check(&mut self, y: &[f32], path: &Path) -> Outcome {
+        self.ask(&format!("result {}", path.display()))?;
+        let bytes = crate::util::read(path)?;
+        let theirs: Vec<f32> = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        let size = y.iter().map(|y| f64::from(*y).powi(2)).sum::<f64>();
+        let off = y.iter().zip(&theirs).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+        let fits = theirs.len() == y.len() && off <= size * 1e-4;
+        if fits { Ok(()) } else { Err(format!("the peer's product is another: {off:e} of {size:e}")) }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It waits for input for ever, and no one is left to hear of a failure.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn limits_program(folder: &Path) -> Outcome<PathBuf> {
+    let program = folder.join("limits");
+    let mut cc = Command::new("cc");
+    cc.args(["-O3", "-march=haswell", "-o"]).arg(&program).arg(root().join("xtask/oracle/limits.c"));
+    run_command(&mut cc)?;
+    Ok(program)
+}

@@ -1,5 +1,6 @@
-//! `cargo xtask bench codecs | kernels | transcode`: speed against ggml, the two in strict alternation, so
-//! that whatever else the machine does falls on both. Results are kept in `docs/benchmarks.md`.
+//! `cargo xtask bench codecs | kernels | transcode | ptqtp`: speed against ggml, or of lanes against plain
+//! code, the two in strict alternation, so that whatever else the machine does falls on both. Results are
+//! kept in `docs/benchmarks.md`.
 
 mod codecs;
 mod kernels;
@@ -18,7 +19,8 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         ["codecs", ref only @ ..] => codecs::run(only),
         ["kernels", ref only @ ..] => kernels::run(only),
         ["transcode", ref only @ ..] => transcode::run(only),
-        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench transcode [TYPE...]"
+        ["ptqtp"] => run_command(cargo().args(["bench", "--package", "export-gguf", "--bench", "ptqtp"])),
+        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench transcode [TYPE...] | bench ptqtp"
             .to_owned()),
     }
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask golden`: makes `golden/`, the bytes that ggml gives. `--check` makes them again and
-//! compares; `--against VERSION` asks another version of ggml. How: `docs/golden.md`.
+//! compares; `--against VERSION` asks another version of ggml; `ptqtp` makes the trit-planes alone.
+//! How: `docs/golden.md`.
 
 mod against;
 mod contraction;
@@ -8,6 +9,7 @@ mod encode;
 mod inputs;
 mod manifest;
 mod minilm;
+mod planes;
 mod rng;
 
 use crate::oracle::{CONFIGS, CONTRACTED, Oracle, Source, VERSION};
@@ -59,8 +61,9 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => write(),
         ["--check"] => check(),
+        ["ptqtp"] => planes::write(),
         ["--against", version] => against::run(version),
-        _ => Err("usage: golden [--check | --against VERSION]".to_owned()),
+        _ => Err("usage: golden [--check | --against VERSION | ptqtp]".to_owned()),
     }
 }
 
@@ -129,6 +132,7 @@ fn write() -> Outcome {
         put(path, bytes)?;
     }
     put("MANIFEST", manifest.as_bytes())?;
+    planes::write()?;
     let total: usize = files.values().map(Vec::len).sum();
     println!("{} files, {:.1} MB", files.len(), total as f64 / 1e6);
     Ok(())
@@ -160,6 +164,7 @@ fn check() -> Outcome {
             faults.push(format!("golden/{path}: not made by this task"));
         }
     }
+    planes::check(&mut faults)?;
     let (ours, theirs) = (manifest::comparable(&manifest), manifest::comparable(&committed));
     for line in ours.symmetric_difference(&theirs) {
         let side = if theirs.contains(line) { "committed" } else { "made now" };

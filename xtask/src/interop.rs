@@ -3,6 +3,7 @@
 //! runs them, and its own quantizer must have written the same bytes. See `docs/interop.md`.
 
 mod full;
+mod planes;
 mod setup;
 
 use crate::util::{Outcome, capture, cargo, root, run as run_command};
@@ -68,8 +69,11 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     embed(&tools, &models, &mut rows)?;
     read(&tools, &models, &mut rows)?;
     print(&rows);
+    let mut faults: Vec<String> = rows.iter().flat_map(|r| r.faults.clone()).collect();
+    if only.is_empty() || only.contains(&"ptqtp") {
+        planes::check(&tools, &models, &mut faults)?;
+    }
     println!("{:.0} s in all", start.elapsed().as_secs_f64());
-    let faults: Vec<&String> = rows.iter().flat_map(|r| &r.faults).collect();
     for fault in &faults {
         eprintln!("{fault}");
     }

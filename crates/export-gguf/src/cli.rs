@@ -7,6 +7,7 @@ mod dtype;
 mod export;
 mod lora;
 mod mix;
+mod ptqtp;
 mod size;
 
 use std::io::{self, Write};
@@ -17,6 +18,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 pub use export::{Dtype, ExportArgs, OverflowArg};
 pub use lora::{AdapterArg, LoraArgs};
 pub use mix::{Mix, MixArgs, OrderArg};
+pub use ptqtp::PtqtpArgs;
 
 use crate::look::{dump, extract, info, kv, sample, selftest, tensors, verify};
 use crate::{Error, Outcome, demo};

@@ -13,6 +13,7 @@ pub mod lora;
 pub mod mix;
 pub mod plan;
 pub mod progress;
+pub mod ptqtp;
 pub mod report;
 pub mod run;
 pub mod source;

@@ -8,6 +8,7 @@ pub mod extract;
 pub mod info;
 mod json;
 pub mod kv;
+mod planes;
 pub mod sample;
 pub mod selftest;
 mod table;

@@ -16,11 +16,12 @@ use ggml_blocks::FORMATS;
 use gguf_format::{GgmlType, Kind};
 
 use crate::mix::Choice;
+use crate::ptqtp;
 
 pub use edit::{Edit, MetaValue};
 pub(crate) use obstacle::Obstacles;
 pub use policy::plan;
-pub(crate) use policy::{FILE_TYPE, GGML_QNT_VERSION, QUANTIZATION_VERSION, fits};
+pub(crate) use policy::{FILE_TYPE, GGML_QNT_VERSION, QUANTIZATION_VERSION, fits, keys_of, weigh};
 pub(crate) use print::{bits_per_weight, json};
 pub use print::{human_bytes, write_json, write_text};
 
@@ -100,10 +101,11 @@ impl Plan {
         self.steps.iter().fold((0, 0), |(a, b), s| (a + s.bytes_before, b + s.bytes_after))
     }
 
-    /// The number of elements of all tensors.
+    /// The number of elements of all tensors; planes of one tensor count once.
     #[must_use]
     pub fn elements(&self) -> u64 {
-        self.steps.iter().map(|s| s.dims.iter().product::<u64>()).sum()
+        let more = |why: &Why| matches!(why, Why::Trits(ptqtp::Choice::Plane { index: 1.., .. }));
+        self.steps.iter().filter(|s| !more(&s.why)).map(|s| s.dims.iter().product::<u64>()).sum()
     }
 }
 
@@ -135,6 +137,8 @@ pub enum Why {
     Mix(Choice),
     /// Its type stays, and an adapter changes its values.
     Merged,
+    /// What decomposing into trit-planes decided.
+    Trits(ptqtp::Choice),
 }
 
 impl fmt::Display for Why {
@@ -154,6 +158,7 @@ impl fmt::Display for Why {
             }
             Self::Mix(choice) => choice.fmt(f),
             Self::Merged => f.write_str("merged"),
+            Self::Trits(choice) => choice.fmt(f),
         }
     }
 }

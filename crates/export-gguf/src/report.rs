@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::atomic::{Staged, Target};
 use crate::emit::OutputFile;
 use crate::plan::{self, Plan, Step, bits_per_weight, human_bytes};
+use crate::ptqtp::{self, Fit};
 use crate::run::Tally;
 use crate::{Cancel, Error, sys};
 
@@ -25,6 +26,7 @@ pub struct Report<'a> {
     tallies: &'a [Tally],
     elapsed: Duration,
     peak_rss: Option<u64>,
+    fits: &'a [Fit],
 }
 
 /// Tensors that fared alike.
@@ -41,7 +43,14 @@ impl<'a> Report<'a> {
     /// A report of a run that has just ended.
     #[must_use]
     pub fn new(plan: &'a Plan, files: &'a [OutputFile], tallies: &'a [Tally], elapsed: Duration) -> Self {
-        Self { plan, files, tallies, elapsed, peak_rss: sys::peak_rss() }
+        Self { plan, files, tallies, elapsed, peak_rss: sys::peak_rss(), fits: &[] }
+    }
+
+    /// Adds how well trit-planes fit.
+    #[must_use]
+    pub fn with_fits(mut self, fits: &'a [Fit]) -> Self {
+        self.fits = fits;
+        self
     }
 
     fn groups(&self, each: bool) -> Vec<Group<'a>> {
@@ -93,6 +102,7 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When `out` fails.
     pub fn write_text(&self, each: bool, out: &mut dyn Write) -> io::Result<()> {
+        ptqtp::write_fits(self.fits, out)?;
         let groups = self.groups(each);
         let label = |g: &Group<'_>| match each {
             true => g.first.name.clone(),
@@ -154,6 +164,9 @@ impl<'a> Report<'a> {
             }
         }
         all["worst"] = self.worst().iter().map(|(s, _)| s.name.as_str()).collect();
+        if !self.fits.is_empty() {
+            all["ptqtp"] = ptqtp::fits_json(self.fits);
+        }
         all["files"] = self
             .files
             .iter()

@@ -8,6 +8,7 @@
 mod chunk;
 mod flush;
 mod overflow;
+mod solve;
 mod tally;
 mod weights;
 mod worker;
@@ -20,6 +21,7 @@ use crate::atomic::{Staged, Target};
 use crate::emit::OutputFile;
 use crate::imatrix::Imatrix;
 use crate::plan::Plan;
+use crate::ptqtp::Statistics;
 use crate::source::Source;
 use crate::{Cancel, Error};
 
@@ -53,6 +55,10 @@ impl Default for Options {
 pub trait Observer: Sync {
     /// So many more bytes of source data are done.
     fn advance(&self, bytes: u64);
+
+    /// Trit-planes were found for a piece of a step's matrix, which begins at element `start` of the
+    /// tensor.
+    fn solved(&self, _step: usize, _matrix: u64, _start: u64, _found: &Statistics) {}
 }
 
 impl Observer for () {

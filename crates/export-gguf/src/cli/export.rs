@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -11,6 +11,7 @@ use gguf_format::GgmlType;
 use super::dtype::DtypeParser;
 use super::lora::LoraArgs;
 use super::mix::MixArgs;
+use super::ptqtp::{self, PtqtpArgs};
 use super::size::parse_size;
 use crate::emit::{OutputFile, Split, lay_out};
 use crate::imatrix::Imatrix;
@@ -18,8 +19,9 @@ use crate::lora::{self, Conversion, MergedSource};
 use crate::mix;
 use crate::plan::{self, Experts, Plan, Request};
 use crate::progress::Progress;
+use crate::ptqtp::{Fits, Statistics};
 use crate::report::{Report, ReportFile};
-use crate::run::{self, Options, Overflow};
+use crate::run::{self, Observer, Options, Overflow};
 use crate::source::{GgufSource, Source};
 use crate::{Cancel, Error, Outcome};
 
@@ -29,7 +31,7 @@ pub struct ExportArgs {
     /// The model to read: a GGUF file, or part 1 of a split set
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --dtype q4_k`
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(long, value_name = "FILE", required_unless_present = "from_ptqtp")]
     pub from_gguf: Option<PathBuf>,
 
     /// Where the result appears, whole or not at all
@@ -147,6 +149,10 @@ pub struct ExportArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "the fields document themselves")]
     pub lora: LoraArgs,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "the fields document themselves")]
+    pub ptqtp: PtqtpArgs,
 }
 
 /// What a type argument means: a type, or none.
@@ -156,6 +162,16 @@ pub enum Dtype {
     Verbatim,
     /// This type.
     Type(GgmlType),
+}
+
+impl Dtype {
+    /// The type, if there is one.
+    pub(super) fn ty(self) -> Option<GgmlType> {
+        match self {
+            Self::Verbatim => None,
+            Self::Type(ty) => Some(ty),
+        }
+    }
 }
 
 /// `--overflow`.
@@ -184,9 +200,15 @@ impl From<OverflowArg> for Overflow {
 /// # Errors
 /// Whatever stands in the way; the target is then as it was.
 pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
+    if let Some(from) = &args.ptqtp.from_ptqtp {
+        return ptqtp::compose(args, from, out);
+    }
     let Some(from) = &args.from_gguf else {
         return Err(Error::Usage("--from-gguf is missing".into()));
     };
+    if let Some(request) = args.ptqtp.request()? {
+        return ptqtp::decompose(args, from, &request, out);
+    }
     let started = Instant::now();
     let base = GgufSource::open(from, args.lenient)?;
     let gguf = base.model().gguf();
@@ -198,10 +220,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         Some(Dtype::Verbatim) => Experts::Keep,
         Some(Dtype::Type(ty)) => Experts::To(ty),
     };
-    let dtype = match args.dtype {
-        Dtype::Verbatim => None,
-        Dtype::Type(ty) => Some(ty),
-    };
+    let dtype = args.dtype.ty();
     let requantize = args.mix.allow_requantize;
     if requantize && dtype.is_none() && args.mix.mix.is_none() {
         return Err(Error::Usage(
@@ -223,11 +242,24 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
     if args.dry_run {
         return dry_run(args, &plan, &source, out).map_err(|e| e.in_file(from));
     }
+    execute(args, from, &source, &plan, imatrix.as_ref(), started, out)
+}
+
+/// Writes what is planned, and tells what came of it.
+pub(super) fn execute(
+    args: &ExportArgs,
+    from: &Path,
+    source: &dyn Source,
+    plan: &Plan,
+    imatrix: Option<&Imatrix>,
+    started: Instant,
+    out: &mut dyn Write,
+) -> Result<Outcome, Error> {
     let Some(target) = &args.out else {
         return Err(Error::Usage("--out is missing".into()));
     };
     let cancel = Cancel::on_signals()?;
-    let files = lay_out(&plan, &source, target, split(args)).map_err(|e| e.in_file(from))?;
+    let files = lay_out(plan, source, target, split(args)).map_err(|e| e.in_file(from))?;
     let defaults = Options::default();
     let options = Options {
         threads: args.threads.unwrap_or(defaults.threads),
@@ -236,16 +268,18 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         measure: !args.no_measure,
         ..defaults
     };
-    let report_file = report_file(args, &source, &files)?;
+    let report_file = report_file(args, source, &files)?;
     let progress = if args.quiet || args.json {
         Progress::silent()
     } else {
         Progress::new(plan.bytes().0, std::io::stderr().is_terminal())
     };
-    let done = run::run(&plan, &files, &source, imatrix.as_ref(), options, &progress, &cancel);
-    progress.finish();
+    let watch = Watch { progress, fits: Fits::default() };
+    let done = run::run(plan, &files, source, imatrix, options, &watch, &cancel);
+    watch.progress.finish();
     let tallies = done.map_err(|e| e.in_file(from))?;
-    let report = Report::new(&plan, &files, &tallies, started.elapsed());
+    let fits = watch.fits.of(plan);
+    let report = Report::new(plan, &files, &tallies, started.elapsed()).with_fits(&fits);
     if let Some(file) = report_file {
         file.write(&report, &cancel)?;
     }
@@ -255,6 +289,22 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         report.write_text(args.verbose, out)?;
     }
     Ok(Outcome::Ok)
+}
+
+/// Shows how far a run is, and gathers how well trit-planes fit.
+struct Watch {
+    progress: Progress,
+    fits: Fits,
+}
+
+impl Observer for Watch {
+    fn advance(&self, bytes: u64) {
+        self.progress.advance(bytes);
+    }
+
+    fn solved(&self, step: usize, matrix: u64, start: u64, found: &Statistics) {
+        self.fits.note(step, matrix, start, found);
+    }
 }
 
 /// The place for `--report`, which is none of the other files.

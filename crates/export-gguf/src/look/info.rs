@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Input;
 use super::json::{self, Bytes};
+use super::planes;
 use super::table::{self, Align};
 use super::text::{Count, Quoted, Size, Text, bits_per_weight, plural};
 use crate::mix::FileType;
@@ -43,6 +44,8 @@ struct Report<'a> {
     types: Vec<TypeRow>,
     tokenizer: Option<Tokenizer<'a>>,
     parts: Vec<Part>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trit_planes: Option<planes::Summary>,
     findings: Vec<String>,
 }
 
@@ -139,7 +142,9 @@ impl<'a> Report<'a> {
     fn new(input: &Input, model: &Model, gguf: &Gguf<'a>) -> Self {
         let types = types(model);
         let sum = |field: fn(&TypeRow) -> u64| types.iter().map(field).fold(0, u64::saturating_add);
-        let (parameters, tensor_bytes) = (sum(|t| t.weights), sum(|t| t.bytes));
+        let sets = planes::of(model);
+        let tensor_bytes = sum(|t| t.bytes);
+        let parameters = sum(|t| t.weights).saturating_sub(planes::surplus(&sets));
         let parts: Vec<Part> = model
             .parts()
             .iter()
@@ -166,6 +171,7 @@ impl<'a> Report<'a> {
             types,
             tokenizer: Tokenizer::new(gguf),
             parts,
+            trit_planes: planes::Summary::new(&sets),
             findings: findings(model),
         }
     }
@@ -187,6 +193,9 @@ impl<'a> Report<'a> {
         if let Some(t) = &self.file_type {
             rows.insert(5, ["file type".into(), format!("{} ({})", t.name.unwrap_or("unknown"), t.id)]);
         }
+        if let Some(planes) = &self.trit_planes {
+            rows.insert(rows.len() - 2, ["trit-planes".into(), planes.line()]);
+        }
         rows.extend(self.hyperparameters.iter().map(|(k, v)| [(*k).to_owned(), v.clone()]));
         writeln!(out, "{}", self.file)?;
         table::write(out, "  ", [Align::Left; 2], &rows)?;
@@ -195,6 +204,9 @@ impl<'a> Report<'a> {
             tokenizer.write(out)?;
         }
         write_parts(&self.parts, out)?;
+        if let Some(planes) = &self.trit_planes {
+            planes.write_faults(out)?;
+        }
         for finding in &self.findings {
             writeln!(out, "warning: {finding}")?;
         }

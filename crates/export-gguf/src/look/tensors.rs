@@ -10,8 +10,10 @@ use serde::ser::{SerializeSeq, Serializer};
 
 use super::Input;
 use super::json;
+use super::planes;
 use super::table::{self, Align};
 use super::text::{Text, bits_per_weight, shape};
+use crate::ptqtp::{VERSION_KEY, parse_plane_name};
 use crate::st::is_checkpoint;
 use crate::{Error, Outcome};
 
@@ -39,6 +41,12 @@ pub(crate) struct Row<'a> {
     offset: u64,
     part: usize,
     decodable: bool,
+    /// The tensor that this is a plane of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plane_of: Option<&'a str>,
+    /// Which of its planes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plane: Option<usize>,
 }
 
 impl<'a> From<&ModelTensor<'a>> for Row<'a> {
@@ -55,6 +63,8 @@ impl<'a> From<&ModelTensor<'a>> for Row<'a> {
             offset: info.file_offset(),
             part: tensor.part,
             decodable: info.decodable(),
+            plane_of: None,
+            plane: None,
         }
     }
 }
@@ -65,8 +75,13 @@ pub(crate) struct Rows<'a>(pub(crate) &'a Model);
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut seq = s.serialize_seq(None)?;
+        let has_planes = self.0.gguf().get(VERSION_KEY).is_some();
         for tensor in self.0.tensors() {
-            seq.serialize_element(&Row::from(&tensor))?;
+            let mut row = Row::from(&tensor);
+            if let Some((base, plane)) = parse_plane_name(row.name).filter(|_| has_planes) {
+                (row.plane_of, row.plane) = (Some(base), Some(plane));
+            }
+            seq.serialize_element(&row)?;
         }
         seq.end()
     }
@@ -85,6 +100,7 @@ pub fn run(args: &TensorsArgs, out: &mut dyn Write) -> Result<Outcome, Error> {
         json::write(out, &Rows(&model))?;
     } else {
         write(&model, out, "")?;
+        planes::write(&planes::of(&model), out, "")?;
     }
     Ok(Outcome::Ok)
 }

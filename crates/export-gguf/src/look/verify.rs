@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod metadata;
+mod planes;
 mod set;
 mod structure;
 mod tokenizer;
@@ -130,6 +131,7 @@ fn examine(args: &VerifyArgs) -> Result<Report, Error> {
     let files = set::open(&args.input, &mut log)?;
     if set::has_metadata(&files[0]) {
         metadata::check(&files, &mut log);
+        planes::check(&files, &mut log);
     }
     let mut bytes_checked = 0;
     for file in &files {

@@ -91,7 +91,7 @@ fn decide(t: &Tensor, request: Request) -> (GgmlType, Why) {
 }
 
 /// Finds each step's importance.
-fn weigh(steps: &mut [Step], imatrix: Option<&Imatrix>) -> Result<(), Error> {
+pub(crate) fn weigh(steps: &mut [Step], imatrix: Option<&Imatrix>) -> Result<(), Error> {
     let mut missing = Vec::new();
     for step in steps.iter_mut().filter(|s| s.from != s.to) {
         let takes = step.to.info().map_or(Importance::Ignored, |t| t.importance);
@@ -137,7 +137,11 @@ fn transcoded_bytes(t: &Tensor, to: GgmlType) -> Result<u64, Error> {
 /// `general.file_type` and `general.quantization_version`, once anything is transcoded.
 fn changed_keys(steps: &[Step]) -> Vec<Edit> {
     let by = |why: &Why| steps.iter().find(|s| s.why == *why).map(|s| s.to);
-    let Some(to) = by(&Why::Dtype).or_else(|| by(&Why::Experts)) else { return Vec::new() };
+    by(&Why::Dtype).or_else(|| by(&Why::Experts)).map_or_else(Vec::new, keys_of)
+}
+
+/// The keys of a file whose weights have become `to`.
+pub(crate) fn keys_of(to: GgmlType) -> Vec<Edit> {
     let mut keys = Vec::new();
     if let Some(number) = uniform_file_type(to) {
         keys.push(Edit::Set(FILE_TYPE.into(), MetaValue::U32(number)));

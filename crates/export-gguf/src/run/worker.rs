@@ -9,7 +9,7 @@ use ggml_blocks::{EncodeError, Format};
 use super::chunk::{Job, Work, bytes_of};
 use super::flush::{EVERY, Flusher};
 use super::overflow::{Limit, Overflow};
-use super::{Shared, Tally, weights};
+use super::{Shared, Tally, solve, weights};
 use crate::Error;
 use crate::plan::Step;
 
@@ -25,11 +25,17 @@ struct Buffers {
     values: Vec<f32>,
     decoded: Vec<f32>,
     bytes: Vec<u8>,
+    planes: solve::Buffers,
 }
 
 /// Takes chunks in order until there are none.
 pub(super) fn work(shared: &Shared<'_>, flusher: &Flusher) {
-    let mut buffers = Buffers { values: vec![0.0; STRIP], decoded: vec![0.0; STRIP], bytes: Vec::new() };
+    let mut buffers = Buffers {
+        values: vec![0.0; STRIP],
+        decoded: vec![0.0; STRIP],
+        bytes: Vec::new(),
+        planes: solve::Buffers::default(),
+    };
     loop {
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
         if number >= shared.end.load(Ordering::Relaxed) {
@@ -62,7 +68,7 @@ pub(super) fn work(shared: &Shared<'_>, flusher: &Flusher) {
 fn source_bytes(job: &Job<'_>, range: Range<u64>) -> Range<u64> {
     match job.work {
         Work::Copy(_) => range,
-        Work::Encode(_) => bytes_of(job.step.from, range),
+        Work::Encode(_) | Work::Solve(_) => bytes_of(job.step.from, range),
     }
 }
 
@@ -75,6 +81,11 @@ fn chunk(
 ) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let (bytes, at) = match job.work {
+        Work::Solve(_) => {
+            let (tally, len) = solve::solve(shared, &mut buffers.planes, job, range)?;
+            written(shared, flusher, job.planes.last().map_or(job.file, |(file, _)| *file), len);
+            return Ok(tally);
+        }
         Work::Copy(_) => {
             let gone = || Error::tensor(&job.step.name, "its bytes are not in the file any more");
             (shared.source.bytes(job.step.source, range.clone()).ok_or_else(gone)?, range.start)
@@ -85,12 +96,16 @@ fn chunk(
         }
     };
     shared.staged.write_at(job.file, bytes, job.offset + at)?;
-    let len = bytes.len() as u64;
+    written(shared, flusher, job.file, bytes.len() as u64);
+    Ok(tally)
+}
+
+/// Counts bytes handed to the system, and asks for write-back every so often.
+fn written(shared: &Shared<'_>, flusher: &Flusher, file: usize, len: u64) {
     let before = shared.written.fetch_add(len, Ordering::Relaxed);
     if before / EVERY != (before + len) / EVERY {
-        flusher.flush(job.file);
+        flusher.flush(file);
     }
-    Ok(tally)
 }
 
 /// Encodes a range of elements into the byte buffer, strip by strip.

@@ -2,9 +2,11 @@
 //! the release binary to every type that can be encoded; three readers open the results, llama.cpp
 //! runs them, and its own quantizer must have written the same bytes. See `docs/interop.md`.
 
+mod adapters;
 mod full;
 mod planes;
 mod setup;
+mod tensors;
 
 use crate::util::{Outcome, capture, cargo, root, run as run_command};
 use ggml_blocks::{FORMATS, Format};
@@ -47,7 +49,8 @@ struct Row {
     faults: Vec<String>,
 }
 
-/// Sets up, transcodes to all types or those named, compares, prints the table.
+/// Sets up, holds safetensors files and adapters against other tools, transcodes to all types or those named,
+/// compares, prints the table. `adapters` alone stops after the first half.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let only: Vec<&str> = args.iter().map(String::as_str).collect();
     if let ["--full", only @ ..] = &only[..] {
@@ -58,6 +61,15 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     let models = tools.models()?;
     run_command(cargo().args(["build", "--release", "--package", "export-gguf"]))?;
     println!("set up in {:.0} s", start.elapsed().as_secs_f64());
+    if only.is_empty() || only == ["adapters"] {
+        let begun = Instant::now();
+        tensors::run(&tools)?;
+        adapters::run(&tools)?;
+        println!("{:<8} {:>6.1} s", "adapters", begun.elapsed().as_secs_f64());
+    }
+    if only == ["adapters"] {
+        return Ok(());
+    }
 
     let mut rows = Vec::new();
     for format in encodable().filter(|f| only.is_empty() || only.contains(&lower(f).as_str())) {

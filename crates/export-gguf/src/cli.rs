@@ -10,6 +10,8 @@ mod mix;
 mod ptqtp;
 mod size;
 
+pub(crate) use size::parse_threads;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 

@@ -52,10 +52,10 @@ pub struct DemoArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// Worker threads [default: all cores]
+    /// Worker threads, at most 256 [default: all cores]
     ///
     /// Example: `export-gguf demo --threads 2`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::cli::parse_threads)]
     pub threads: Option<NonZeroUsize>,
 }
 

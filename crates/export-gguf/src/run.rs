@@ -29,10 +29,13 @@ pub use chunk::CHUNK_ELEMENTS;
 pub use overflow::Overflow;
 pub use tally::Tally;
 
+/// The most threads that are started: each holds a chunk in memory.
+pub const MAX_THREADS: usize = 256;
+
 /// How to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Worker threads.
+    /// Worker threads: no more are started than there are chunks, nor than [`MAX_THREADS`].
     pub threads: NonZeroUsize,
     /// What to do with values that the target's range does not hold.
     pub overflow: Overflow,
@@ -103,7 +106,7 @@ pub fn run(
         tallies: Mutex::new(tally::InOrder::new(plan.steps.len())),
     };
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads.get())
+        .num_threads(options.threads.get().min(jobs.chunks()).clamp(1, MAX_THREADS))
         .build()
         .map_err(|e| Error::Refused(format!("cannot start {} threads: {e}", options.threads)))?;
     flush::with_flusher(&staged, |flusher| {

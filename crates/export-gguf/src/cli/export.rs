@@ -85,10 +85,10 @@ pub struct ExportArgs {
     #[arg(long, value_name = "N")]
     pub split_max_tensors: Option<NonZeroUsize>,
 
-    /// Worker threads; the bytes do not depend on it [default: all cores]
+    /// Worker threads, at most 256; the bytes do not depend on it [default: all cores]
     ///
     /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --dtype q4_k --threads 2`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::size::parse_threads)]
     pub threads: Option<NonZeroUsize>,
 
     /// Replace an existing target

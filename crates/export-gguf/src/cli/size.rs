@@ -1,6 +1,8 @@
 //! Sizes and counts as arguments: `500M`, `4G`.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
+
+use crate::run::MAX_THREADS;
 
 /// Parses a positive number with an optional suffix K, M, G or T: powers of 1000, as
 /// llama-gguf-split has them.
@@ -23,9 +25,25 @@ pub(super) fn parse_size(text: &str) -> Result<NonZeroU64, String> {
     NonZeroU64::new(size).ok_or_else(|| "it must be more than 0".to_owned())
 }
 
+/// Parses a number of threads.
+pub(crate) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    let threads: NonZeroUsize = text.parse().map_err(|e: std::num::ParseIntError| e.to_string())?;
+    if threads.get() > MAX_THREADS {
+        return Err(format!("at most {MAX_THREADS} threads"));
+    }
+    Ok(threads)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_are_some_but_not_any_number() {
+        assert_eq!(parse_threads("256").map(NonZeroUsize::get), Ok(MAX_THREADS));
+        assert_eq!(parse_threads("257"), Err("at most 256 threads".to_owned()));
+        assert!(parse_threads("0").is_err() && parse_threads("-1").is_err());
+    }
 
     #[test]
     fn units_are_powers_of_a_thousand() {

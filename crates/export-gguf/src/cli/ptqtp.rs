@@ -59,7 +59,7 @@ pub struct PtqtpArgs {
     /// everything else passes through as it is.
     ///
     /// Example: `export-gguf --from-ptqtp planes.gguf --out plain.gguf --dtype f16`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_gguf", "ptqtp", "ptqtp_planes", "ptqtp_tie", "ptqtp_include", "ptqtp_exclude", "experts_dtype", "mix", "adapters"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_gguf", "ptqtp", "ptqtp_planes", "ptqtp_tie", "ptqtp_include", "ptqtp_exclude", "experts_dtype", "mix", "adapters", "allow_requantize"])]
     pub from_ptqtp: Option<PathBuf>,
 }
 
@@ -152,6 +152,7 @@ fn refuse_two_passes(args: &ExportArgs) -> Result<(), Error> {
         ("--mix", args.mix.mix.is_some()),
         ("--imatrix", args.imatrix.is_some()),
         ("--adapters", !args.lora.adapters.is_empty()),
+        ("--allow-requantize", args.mix.allow_requantize),
     ];
     let Some((other, _)) = others.into_iter().find(|(_, given)| *given) else { return Ok(()) };
     Err(Error::Usage(format!(

@@ -1,5 +1,6 @@
 //! Adapters merged into models: small numbers, so that every result is exact and bits can be compared.
 
+mod hostile;
 mod kinds;
 mod make;
 mod peft;

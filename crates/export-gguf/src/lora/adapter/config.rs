@@ -174,15 +174,29 @@ impl Pattern {
     /// The number of the first pattern that a module's name ends with, at a dot.
     fn of(&self, module: &str) -> Result<Option<f64>, String> {
         for (pattern, number) in &self.0 {
-            let shown = pattern.escape_debug();
-            let regex = Regex::new(&format!(r"^(?:.*\.)?(?:{pattern})$"));
-            let regex = regex.map_err(|_| format!("the pattern {shown} is no regular expression"))?;
-            if regex.is_match(module).map_err(|_| format!("the pattern {shown} is too complicated"))? {
+            let matches = if pattern.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b)) {
+                ends_with(module, pattern)
+            } else {
+                let shown = pattern.escape_debug();
+                let regex = Regex::new(&format!(r"^(?:.*\.)?(?:{pattern})$"));
+                let regex = regex.map_err(|_| format!("the pattern {shown} is no regular expression"))?;
+                regex.is_match(module).map_err(|_| format!("the pattern {shown} is too complicated"))?
+            };
+            if matches {
                 return Ok(Some(*number));
             }
         }
         Ok(None)
     }
+}
+
+/// The same for a pattern in which only the dot, for any character, is special. Adapters may have one for each
+/// module, too many to compile each for each.
+fn ends_with(module: &str, pattern: &str) -> bool {
+    let Some(start) = module.len().checked_sub(pattern.len()) else { return false };
+    let (before, end) = module.as_bytes().split_at(start);
+    let same = |(m, p): (&u8, &u8)| m == p || *p == b'.';
+    before.last().is_none_or(|&b| b == b'.') && end.iter().zip(pattern.as_bytes()).all(same)
 }
 
 #[cfg(test)]
@@ -206,6 +220,18 @@ mod tests {
         assert_eq!(c.of("model.layers.1.self_attn.xv_proj").unwrap(), (Some(2), 4.0));
         assert!(config(r#"{"rank_pattern": {"(": 8}}"#).of("x").unwrap_err().contains("regular"));
         assert!(config(r#"{"rank_pattern": {"x": 0.5}}"#).of("x").unwrap_err().contains("no rank"));
+    }
+
+    #[test]
+    fn plain_patterns_are_compared_as_their_expressions_match() {
+        let modules = ["a.b_proj", "b_proj", "x.a.b_proj", "xa.b_proj", "axb_proj", "", "a.b_projx"];
+        for pattern in ["a.b_proj", "b_proj", ".", "a..*", "b", ""] {
+            let regex = Regex::new(&format!(r"^(?:.*\.)?(?:{pattern})$")).unwrap();
+            for module in modules {
+                let got = Pattern(vec![(pattern.to_owned(), 1.0)]).of(module).unwrap().is_some();
+                assert_eq!(got, regex.is_match(module).unwrap(), "{pattern:?} on {module:?}");
+            }
+        }
     }
 
     #[test]

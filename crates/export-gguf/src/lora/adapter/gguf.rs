@@ -71,6 +71,14 @@ fn pairs_of(
     problems: &mut Problems,
     pieces: &mut Vec<Piece>,
 ) {
+    if a.is_empty() || b.is_empty() {
+        problems.add(
+            path,
+            a.name(),
+            format_args!("shape {} beside {} of lora_b: no values", a.shown(), b.shown()),
+        );
+        return;
+    }
     let (stack_a, stack_b) = (a.layers(), b.layers());
     if a.shape().len() != b.shape().len() || stack_a.len() != stack_b.len() {
         problems.add(path, a.name(), format_args!("shape {} beside {} of lora_b", a.shown(), b.shown()));

@@ -69,7 +69,13 @@ impl Matrix {
         }
     }
 
-    /// The matrices that a tensor of three dimensions is made of, or the tensor itself.
+    /// Whether it has no values.
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// The matrices that a tensor of three dimensions is made of, or the tensor itself. There are as many as
+    /// the shape says, which the bytes back up unless the tensor is empty.
     pub(in super::super) fn layers(&self) -> Vec<Self> {
         let [count, rows, row] = self.shape[..] else { return vec![self.clone()] };
         let size = (self.range.end - self.range.start).checked_div(count).unwrap_or(0);

@@ -17,6 +17,9 @@ impl Base<'_> {
         }
         let (_, width) = sides(&t.dims);
         let rows = place.rows.end - place.rows.start;
+        if rows == 0 || width == 0 {
+            return Err((first, format!("{} has no values to change", t.name)));
+        }
         let (op, strength) = match change {
             Change::LowRank(low) => product(low, &t.name, rows, width, scale)?,
             Change::Add { vector, factor } => {

@@ -66,12 +66,13 @@ pub trait Encode: Block {
     /// Encodes whole rows, row after row.
     ///
     /// The caller has checked that `src.row_len` is a multiple of [`Block::LEN`], that
-    /// `src.values.len()` is a multiple of it and equals `out.len() * LEN`, that block formats get
-    /// finite values only, and that an importance vector is there if the format requires one, holds
-    /// `row_len` finite numbers, and is absent if the format ignores it.
+    /// `src.values.len()` is a multiple of it and equals `out.len() * LEN`, and that an importance
+    /// vector is there if the format requires one, holds `row_len` finite numbers, and is absent if
+    /// the format ignores it.
     ///
     /// # Errors
-    /// [`EncodeError::Unrepresentable`] where the scale of a block has no finite f16.
+    /// From block formats, with any bytes in `out`: [`EncodeError::NonFinite`] where a value is NaN or
+    /// infinite, [`EncodeError::Unrepresentable`] where the scale of a block has no finite f16.
     fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError>;
 }
 

@@ -17,7 +17,9 @@ mod ternary;
 use crate::block::{Block, Rows};
 use crate::error::EncodeError;
 use crate::lanes::{Lanes, Wide};
-use crate::simd::{Simd, SimdOp};
+use crate::scan::first_non_finite;
+use crate::simd::{M8, Simd, SimdOp};
+use bytemuck::Zeroable;
 
 /// The widest lanes in use.
 const MAX_LANES: usize = 16;
@@ -34,9 +36,40 @@ pub(crate) trait EncodeLanes: Block {
 
 /// An encoder that works within one block and takes no importance.
 pub(crate) trait EncodeFlat: Block {
-    /// Encodes one block of finite weights.
-    fn encode_flat<S: Simd>(simd: S, x: &Self::Weights, out: &mut Self);
+    /// What eight blocks have one of each: scales, and how weights become levels.
+    type Scales: Copy + Default;
+
+    /// Looks at eight blocks. Lanes are set, some of them, where a weight or a scale is not finite and
+    /// [`EncodeFlat::encode_flat`] does not see it.
+    fn scales<S: Simd>(simd: S, x: &[Self::Weights; 8]) -> (Self::Scales, M8);
+
+    /// Encodes one block, `lane` of the scales. Lanes are negative, some of them, where a weight or a
+    /// scale is not finite and [`EncodeFlat::scales`] does not see it.
+    fn encode_flat<S: Simd>(
+        simd: S,
+        x: &Self::Weights,
+        scales: &Self::Scales,
+        lane: usize,
+        out: &mut Self,
+    ) -> [i32; 8];
 }
+
+/// Implements [`crate::Encode`] by [`EncodeFlat`].
+macro_rules! flat_encoders {
+    ($($name:ident)+) => { $(
+        impl crate::Encode for $name {
+            #[inline(always)]
+            fn encode<S: crate::simd::Simd>(
+                simd: S,
+                src: crate::Rows<'_>,
+                out: &mut [Self],
+            ) -> Result<(), crate::EncodeError> {
+                super::in_eights(simd, src.values, out)
+            }
+        }
+    )+ };
+}
+use flat_encoders;
 
 /// Runs a lane encoder. Where ggml would have written NaN or infinite scales and importance may be
 /// the cause, the block is encoded without; where the weights themselves are too large, that is the
@@ -47,6 +80,7 @@ pub(crate) fn in_lanes<S: Simd, B: EncodeLanes>(
     src: Rows<'_>,
     out: &mut [B],
 ) -> Result<(), EncodeError> {
+    check_weights(src.values)?;
     all_lanes(simd, src, out);
     for i in 0..out.len() {
         if !out[i].is_finite() {
@@ -85,24 +119,90 @@ fn unrepresentable<B: Block>(index: usize) -> EncodeError {
     EncodeError::Unrepresentable { name: B::TYPE.name().unwrap_or("block"), index }
 }
 
-/// Runs a flat encoder over all blocks, in pieces whose scales are checked while in cache.
+/// Runs a flat encoder over all blocks, in pieces that stay in the first-level cache: scales of eight
+/// blocks at once, then levels. What is not finite shows on the way: no pass of its own looks for it.
+///
+/// The levels are not made right after their scales, because the compiler would then keep the weights
+/// of eight blocks, more than there are registers, on the stack.
 #[inline(always)]
-pub(crate) fn in_order<S: Simd, B: EncodeFlat>(
+pub(crate) fn in_eights<S: Simd, B: EncodeFlat>(
     simd: S,
     values: &[f32],
     out: &mut [B],
 ) -> Result<(), EncodeError> {
-    const PIECE: usize = 64;
+    const EIGHTS: usize = 2;
+    let piece = (512 / B::LEN).clamp(8, 8 * EIGHTS);
     let blocks: &[B::Weights] = bytemuck::cast_slice(values);
-    for (piece, (x, out)) in blocks.chunks(PIECE).zip(out.chunks_mut(PIECE)).enumerate() {
-        for (x, block) in x.iter().zip(&mut *out) {
-            B::encode_flat(simd, x, block);
+    let mut scales = [B::Scales::default(); EIGHTS];
+    let mut next = 0;
+    for (x, out) in blocks.chunks(piece).zip(out.chunks_mut(piece)) {
+        let ahead = &blocks[(next + piece).min(blocks.len())..];
+        let mut bad = [0; 8];
+        for (x, scales) in x.chunks(8).zip(&mut scales) {
+            let padded;
+            let eight = match x.first_chunk() {
+                Some(eight) => eight,
+                None => {
+                    padded = core::array::from_fn(|b| x.get(b).copied().unwrap_or(B::Weights::zeroed()));
+                    &padded
+                }
+            };
+            let seen;
+            (*scales, seen) = B::scales(simd, eight);
+            bad = flat::either(bad, seen);
         }
-        if let Some(bad) = out.iter().position(|b| !b.is_finite()) {
-            return Err(unrepresentable::<B>((piece * PIECE + bad) * B::LEN));
+        let (mut negative, mut touched) = ([0; 8], 0);
+        for (n, (x, out)) in x.iter().zip(&mut *out).enumerate() {
+            if let Some(x) = ahead.get(n) {
+                touched |= touch(x.as_ref());
+            }
+            let seen = B::encode_flat(simd, x, &scales[n / 8 % EIGHTS], n % 8, out);
+            for i in 0..8 {
+                negative[i] |= seen[i];
+            }
         }
+        for i in 0..8 {
+            bad[i] |= (negative[i] >> 31).cast_unsigned();
+        }
+        core::hint::black_box(touched);
+        if simd.any(bad) {
+            refuse(values, next, out)?;
+        }
+        next += x.len();
     }
     Ok(())
+}
+
+/// Reads one weight of each cache line, so that the line is on its way while others are encoded:
+/// otherwise the scales of the next blocks wait for memory, and memory for the levels after that.
+#[inline(always)]
+fn touch(x: &[f32]) -> u32 {
+    const LINE: usize = 16;
+    x.iter().step_by(LINE).fold(
+        0,
+        #[inline(always)]
+        |all, x| all | x.to_bits(),
+    )
+}
+
+/// The error of the blocks from number `first` on: the first weight of all that is not finite, else
+/// the block without a finite scale.
+#[cold]
+#[inline(never)]
+fn refuse<B: Block>(values: &[f32], first: usize, out: &[B]) -> Result<(), EncodeError> {
+    check_weights(values)?;
+    match out.iter().position(|block| !block.is_finite()) {
+        Some(bad) => Err(unrepresentable::<B>((first + bad) * B::LEN)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses NaN and infinities.
+pub(crate) fn check_weights(values: &[f32]) -> Result<(), EncodeError> {
+    match first_non_finite(values) {
+        Some(index) => Err(EncodeError::NonFinite { index, value: values[index] }),
+        None => Ok(()),
+    }
 }
 
 /// Up to `V::N` consecutive blocks, one per lane. Lanes without a block repeat the last one.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use gguf_format::{GgmlType, Importance, Kind, TYPES, TypeInfo};
+use gguf_format::{GgmlType, Importance, TYPES, TypeInfo};
 
 use crate::block::{Block, Encode, Rows, cast_blocks, cast_blocks_mut};
 use crate::error::{DecodeError, EncodeError, NonFiniteScale};
@@ -230,11 +230,6 @@ impl Format {
         if let Some(index) = importance.and_then(scan::first_non_finite) {
             let value = importance.map_or(f32::NAN, |w| w[index]);
             return Err(EncodeError::ImportanceNonFinite { index, value });
-        }
-        if matches!(self.info().kind, Kind::Block | Kind::Activation)
-            && let Some(index) = scan::first_non_finite(values)
-        {
-            return Err(EncodeError::NonFinite { index, value: values[index] });
         }
         encode(Rows { values, row_len, importance }, out)
     }

@@ -55,7 +55,7 @@ impl fmt::Display for Level {
 }
 
 /// A token: proof of a level's features, and the few operations that plain code cannot express well.
-pub trait Simd: Arith + Send + Sync + 'static {
+pub trait Simd: Arith + Levels + Send + Sync + 'static {
     /// The level that a value proves.
     const LEVEL: Level;
     /// How many `f32` one register holds: a hint for the width of plain-array lanes.
@@ -214,6 +214,8 @@ pub struct Portable;
 
 impl Arith for Portable {}
 
+impl Levels for Portable {}
+
 impl Simd for Portable {
     const LEVEL: Level = Level::Portable;
     const LANES: usize = 4;
@@ -239,8 +241,10 @@ impl Simd for Portable {
 }
 
 mod arith;
+mod levels;
 pub use arith::{Arith, F8, M8};
 pub(crate) use arith::{MAGIC, each, nearest_int};
+pub use levels::Levels;
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -232,3 +232,46 @@ fn weights_beyond_the_scale_are_refused_with_their_block() {
         assert_eq!(refused, f16_scale, "{}", f.name());
     }
 }
+
+#[test]
+fn a_weight_that_is_not_finite_is_found_wherever_it_stands() {
+    let bad = [f32::NAN, -f32::NAN, f32::from_bits(0x7F80_0001), f32::INFINITY, f32::NEG_INFINITY];
+    for (f, _) in cases(1) {
+        let len = f.block_len();
+        for (base, level) in [adversarial(11 * len, 9), vec![0.0; 11 * len]]
+            .iter()
+            .flat_map(|base| Level::supported().map(move |level| (base, level)))
+        {
+            let mut x = base.clone();
+            // Within eight blocks, and among those that are left.
+            for at in [3 * len, 10 * len].into_iter().flat_map(|start| start..start + len) {
+                for bad in bad {
+                    x[at] = bad;
+                    let error = with_level(level, || encode(f, &x, len, None)).expect("supported");
+                    let Err(EncodeError::NonFinite { index, value }) = error else {
+                        panic!("{} on {level}: {bad} at {at} is not found", f.name());
+                    };
+                    assert_eq!((index, value.to_bits()), (at, bad.to_bits()), "{} on {level}", f.name());
+                }
+                x[at] = base[at];
+            }
+        }
+    }
+}
+
+#[test]
+fn a_weight_that_is_not_finite_comes_before_a_scale_that_is_too_large() {
+    for f in FORMATS.iter().filter(|f| ["Q4_0", "Q4_1", "Q8_0", "TQ2_0"].contains(&f.name())) {
+        let len = f.block_len();
+        let mut x = vec![1.0; 40 * len];
+        x[len] = 1e10;
+        x[39 * len] = f32::INFINITY;
+        let error = encode(f, &x, len, None);
+        assert_eq!(
+            error,
+            Err(EncodeError::NonFinite { index: 39 * len, value: f32::INFINITY }),
+            "{}",
+            f.name()
+        );
+    }
+}

@@ -18,7 +18,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put, times};
+use crate::formats::levels::times;
 use crate::simd::Simd;
 
 /// 256 weights of 4 bits.
@@ -44,11 +44,14 @@ impl Block for Q4K {
         let [scales, mins] = scales_and_mins(&self.scales);
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
         let (d, m) = (times(d, simd.floats8(scales)), times(min, simd.floats8(mins)));
-        for i in 0..8 {
-            let qs = bytes16(&self.qs, i);
-            let (s, half) = (i / 2 * 2, i % 2);
-            put(simd, out, 2 * s + half, field(qs, 0, 15), |q| d[s] * q - m[s]);
-            put(simd, out, 2 * s + 2 + half, field(qs, 4, 15), |q| d[s + 1] * q - m[s + 1]);
+        for (g, (qs, out)) in self.qs.as_chunks::<32>().0.iter().zip(out.as_chunks_mut::<64>().0).enumerate()
+        {
+            let (s, t) = (2 * g, 2 * g + 1);
+            for l in 0..32 {
+                let q = i32::from(qs[l]);
+                out[l] = d[s] * (q & 15) as f32 - m[s];
+                out[32 + l] = d[t] * (q >> 4) as f32 - m[t];
+            }
         }
     }
 

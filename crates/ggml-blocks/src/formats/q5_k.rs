@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::F16;
 use crate::block::Block;
-use crate::formats::levels::{bytes16, field, put, times, with_high};
+use crate::formats::levels::times;
 use crate::formats::q4_k::scales_and_mins;
 use crate::simd::Simd;
 
@@ -46,13 +46,14 @@ impl Block for Q5K {
         let [scales, mins] = scales_and_mins(&self.scales);
         let (d, min) = (simd.widen(self.d), simd.widen(self.dmin));
         let (d, m) = (times(d, simd.floats8(scales)), times(min, simd.floats8(mins)));
-        for i in 0..8 {
-            let (s, half) = (i / 2 * 2, i % 2);
-            let (qs, qh) = (bytes16(&self.qs, i), bytes16(&self.qh, half));
-            let low = with_high(field(qs, 0, 15), field(qh, s, 1), 4);
-            let high = with_high(field(qs, 4, 15), field(qh, s + 1, 1), 4);
-            put(simd, out, 2 * s + half, low, |q| d[s] * q - m[s]);
-            put(simd, out, 2 * s + 2 + half, high, |q| d[s + 1] * q - m[s + 1]);
+        for (g, (qs, out)) in self.qs.as_chunks::<32>().0.iter().zip(out.as_chunks_mut::<64>().0).enumerate()
+        {
+            let (s, t) = (2 * g, 2 * g + 1);
+            for l in 0..32 {
+                let (q, high) = (i32::from(qs[l]), i32::from(self.qh[l]) << 4);
+                out[l] = d[s] * (q & 15 | high >> s & 16) as f32 - m[s];
+                out[32 + l] = d[t] * (q >> 4 | high >> t & 16) as f32 - m[t];
+            }
         }
     }
 

@@ -3,9 +3,10 @@
 
 use super::codebook::Codebook;
 use super::steps::Sub;
+use crate::encode::check_weights;
 use crate::lanes::nearest_int;
 use crate::simd::{Simd, SimdOp};
-use crate::{Encode, EncodeError, F16, Rows};
+use crate::{Encode, EncodeError, F16, Rows, formats};
 
 /// The weights of a super-block.
 pub(super) type Weights = [f32; 256];
@@ -23,13 +24,31 @@ pub(super) trait SuperBlock: Encode {
     ) -> Option<Self>;
 }
 
+/// Implements [`Encode`] by [`SuperBlock`].
+macro_rules! in_super_blocks {
+    ($($module:ident::$name:ident)+) => { $(
+        impl Encode for formats::$module::$name {
+            #[inline(always)]
+            fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
+                encode(simd, src, out)
+            }
+        }
+    )+ };
+}
+in_super_blocks! {
+    iq1_s::Iq1S
+    iq1_m::Iq1M
+    iq2_xxs::Iq2Xxs
+    iq2_xs::Iq2Xs
+    iq2_s::Iq2S
+    iq3_xxs::Iq3Xxs
+    iq3_s::Iq3S
+}
+
 /// Encodes rows block by block. Vectors hold eight candidates, so wider registers would not help.
 #[inline(always)]
-pub(super) fn encode<S: Simd, B: SuperBlock>(
-    simd: S,
-    src: Rows<'_>,
-    out: &mut [B],
-) -> Result<(), EncodeError> {
+fn encode<S: Simd, B: SuperBlock>(simd: S, src: Rows<'_>, out: &mut [B]) -> Result<(), EncodeError> {
+    check_weights(src.values)?;
     simd.narrow().run(Blocks { src, out })
 }
 

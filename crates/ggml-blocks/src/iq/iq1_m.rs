@@ -1,22 +1,14 @@
 //! The encoder of `IQ1_M`.
 
-use super::block::{SuperBlock, Weights, block_scale, encode, larger, part, scale_level, sigma2, weigh};
+use super::block::{SuperBlock, Weights, block_scale, larger, part, scale_level, sigma2, weigh};
 use super::codebook::{self, Codebook};
 use super::split::{DOWN, Estimate, Split, Sums, UP, best_split};
 use super::ternary::{levels, max_abs, none_negative, order, ranks, snap, value};
 use crate::formats::iq1_m::Iq1M;
 use crate::simd::Simd;
-use crate::{Encode, EncodeError, Rows};
 
 /// Sub-blocks whose largest magnitude is below this are zero.
 const TINY: f32 = 1e-7;
-
-impl Encode for Iq1M {
-    #[inline(always)]
-    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        encode(simd, src, out)
-    }
-}
 
 impl SuperBlock for Iq1M {
     fn book() -> &'static Codebook {

@@ -2,23 +2,16 @@
 
 use zerocopy::little_endian::U16;
 
-use super::block::{SuperBlock, Weights, block_scale, encode, larger, part, scale_level, sigma2, weigh};
+use super::block::{SuperBlock, Weights, block_scale, larger, part, scale_level, sigma2, weigh};
 use super::codebook::{self, Codebook};
 use super::split::{DOWN, Estimate, Split, Sums, UP, best_split};
 use super::ternary::{levels, max_abs, none_negative, order, ranks, snap, value};
+use crate::F16;
 use crate::formats::iq1_s::Iq1S;
 use crate::simd::Simd;
-use crate::{Encode, EncodeError, F16, Rows};
 
 /// Sub-blocks whose largest magnitude is below this are zero.
 const TINY: f32 = 1e-12;
-
-impl Encode for Iq1S {
-    #[inline(always)]
-    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        encode(simd, src, out)
-    }
-}
 
 impl SuperBlock for Iq1S {
     fn book() -> &'static Codebook {

@@ -1,27 +1,18 @@
 //! The encoders of `IQ2_XXS`, `IQ2_XS` and `IQ2_S`: groups of eight weights on grids of the levels 1, 3, 5.
 
-use super::block::{
-    SuperBlock, Weights, block_scale, encode, larger, nibbles, part, scale_level, sigma2, weigh,
-};
+use super::block::{SuperBlock, Weights, block_scale, larger, nibbles, part, scale_level, sigma2, weigh};
 use super::codebook::{self, Codebook};
 use super::steps::{Again, Found, Steps, Sub, search};
 use zerocopy::little_endian::U16;
 
+use crate::F16;
 use crate::formats::{iq2_s::Iq2S, iq2_xs::Iq2Xs, iq2_xxs::Iq2Xxs};
 use crate::lanes::{Lanes, Wide};
 use crate::search::qp;
 use crate::simd::Simd;
-use crate::{Encode, EncodeError, F16, Rows};
 
 const XXS: Steps = Steps { first: -6, count: 13, by: 0.1, again: Again::All };
 const XS: Steps = Steps { first: -9, count: 19, by: 0.1, again: Again::Off };
-
-impl Encode for Iq2Xxs {
-    #[inline(always)]
-    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        encode(simd, src, out)
-    }
-}
 
 impl SuperBlock for Iq2Xxs {
     fn book() -> &'static Codebook {
@@ -106,13 +97,6 @@ pub(super) fn flip(signs: u32, scale: f32) -> u32 {
     if scale < 0.0 { !signs } else { signs }
 }
 
-impl Encode for Iq2Xs {
-    #[inline(always)]
-    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        encode(simd, src, out)
-    }
-}
-
 impl SuperBlock for Iq2Xs {
     fn book() -> &'static Codebook {
         codebook::iq2_xs()
@@ -155,13 +139,6 @@ fn iq2_xs<S: Simd>(simd: S, book: &Codebook, x: &Weights, importance: &Weights) 
     }
     let d = max_scale / 31.0;
     Some(Iq2Xs { d: block_scale(d, 1.0)?, qs, scales: nibbles(1.0 / d, &scales) })
-}
-
-impl Encode for Iq2S {
-    #[inline(always)]
-    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        encode(simd, src, out)
-    }
 }
 
 impl SuperBlock for Iq2S {

@@ -1,14 +1,12 @@
 //! The encoders of `IQ3_XXS` and `IQ3_S`: groups of four weights on grids of the levels 1, 3 .. 15.
 
-use super::block::{
-    SuperBlock, Weights, block_scale, encode, larger, nibbles, part, scale_level, sigma2, weigh,
-};
+use super::block::{SuperBlock, Weights, block_scale, larger, nibbles, part, scale_level, sigma2, weigh};
 use super::codebook::{self, Codebook};
 use super::iq2::flip;
 use super::steps::{Again, Found, Steps, Sub, search};
+use crate::F16;
 use crate::formats::{iq3_s::Iq3S, iq3_xxs::Iq3Xxs};
 use crate::simd::Simd;
-use crate::{Encode, EncodeError, F16, Rows};
 
 const XXS: Steps = Steps { first: -15, count: 31, by: 0.2, again: Again::Off };
 const S: Steps = Steps { first: -9, count: 19, by: 0.2, again: Again::AllIfAny };
@@ -24,13 +22,6 @@ fn weights(x: &[f32; 32], importance: Option<&Weights>, ib: usize, sigma2: f32) 
             #[inline(always)]
             |x| x * x,
         ),
-    }
-}
-
-impl Encode for Iq3Xxs {
-    #[inline(always)]
-    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        encode(simd, src, out)
     }
 }
 
@@ -85,13 +76,6 @@ fn iq3_xxs<S: Simd>(simd: S, book: &Codebook, x: &Weights, importance: Option<&W
         scales_and_signs[4 * ib..4 * ib + 4].copy_from_slice(&words[ib].to_le_bytes());
     }
     Some(Iq3Xxs { d: block_scale(d, 1.0125)?, qs, scales_and_signs })
-}
-
-impl Encode for Iq3S {
-    #[inline(always)]
-    fn encode<S: Simd>(simd: S, src: Rows<'_>, out: &mut [Self]) -> Result<(), EncodeError> {
-        encode(simd, src, out)
-    }
 }
 
 impl SuperBlock for Iq3S {

@@ -67,24 +67,29 @@ pub trait Arith: Copy {
         nearest_wrapping(a) -> F8 nearest_int(a) as f32;
     }
 
-    /// The integer part. Lanes beyond ±2^31 come out as the CPU likes: callers have none.
+    /// The integer part, the least integer for NaN. Lanes beyond ±2^31 come out as the CPU likes:
+    /// callers have none.
     #[inline(always)]
     fn truncate(self, a: F8) -> [i32; 8] {
         each(
             a,
             #[inline(always)]
-            |a| a as i32,
+            |a| if a.is_nan() { i32::MIN } else { a as i32 },
         )
     }
 
-    /// Integers of -128..=127 as bytes.
+    /// The integer away from zero: of 0.1 it is 1. Magnitudes are below 2^22.
     #[inline(always)]
-    fn narrow32(self, a: [[i32; 8]; 4]) -> [i8; 32] {
-        let mut out = [0; 32];
-        for i in 0..32 {
-            out[i] = a[i / 8][i % 8] as i8;
-        }
-        out
+    fn away(self, a: F8) -> [i32; 8] {
+        each(
+            a,
+            #[inline(always)]
+            |a| {
+                let size = a.abs() as i32;
+                let size = size + i32::from((size as f32) < a.abs());
+                if a.is_sign_negative() { -size } else { size }
+            },
+        )
     }
 
     /// The number in every lane.
@@ -118,5 +123,24 @@ pub trait Arith: Copy {
             }
         }
         out
+    }
+
+    /// The two halves of every four lanes side by side, so that an operation on both results folds
+    /// the fours of `a` and of `b` to twos. Which half comes first is not said.
+    #[inline(always)]
+    fn halves_of_fours(self, a: F8, b: F8) -> [F8; 2] {
+        [[a[2], a[3], b[0], b[1], a[6], a[7], b[4], b[5]], [a[0], a[1], b[2], b[3], a[4], a[5], b[6], b[7]]]
+    }
+
+    /// The same for the twos that came out of it.
+    #[inline(always)]
+    fn halves_of_twos(self, a: F8, b: F8) -> [F8; 2] {
+        [[a[0], a[2], b[0], b[2], a[4], a[6], b[4], b[6]], [a[1], a[3], b[1], b[3], a[5], a[7], b[5], b[7]]]
+    }
+
+    /// The same for all eight lanes.
+    #[inline(always)]
+    fn halves_of_eights(self, a: F8, b: F8) -> [F8; 2] {
+        [[a[4], a[5], a[6], a[7], b[0], b[1], b[2], b[3]], [a[0], a[1], a[2], a[3], b[4], b[5], b[6], b[7]]]
     }
 }

@@ -1,12 +1,14 @@
 //! The aarch64 token: NEON is part of the baseline, so nothing needs a hop.
 
-use super::{Arith, Level, Simd, SimdOp};
+use super::{Arith, Level, Levels, Simd, SimdOp};
 
 /// Proof of NEON.
 #[derive(Debug, Clone, Copy)]
 pub struct Neon;
 
 impl Arith for Neon {}
+
+impl Levels for Neon {}
 
 impl Simd for Neon {
     const LEVEL: Level = Level::Neon;

@@ -94,3 +94,97 @@ fn look_up_and_conversion_of_bytes_agree_on_every_level() {
         assert_eq!(sixteen[8..], eight, "{l}");
     }
 }
+
+struct Packing([i32; 32]);
+impl SimdOp for Packing {
+    type Output = ([i8; 32], [u8; 16], [u8; 4], [u8; 32]);
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        let bytes = s.narrow32(bytemuck::must_cast(self.0));
+        let levels = s.at_most(bytemuck::must_cast(bytes), 31);
+        (bytes, s.nibbles(levels), s.fifth_bits(levels), s.e2m1(bytes))
+    }
+}
+
+#[test]
+fn levels_pack_alike_on_every_level() {
+    for l in Level::supported() {
+        for start in -128..=96 {
+            let levels = core::array::from_fn(|i| start + i as i32);
+            let (bytes, nibbles, fifth, _) = with_level(l, || dispatch(Packing(levels))).expect("supported");
+            assert_eq!(bytes.map(i32::from), levels, "{l}");
+            let levels = bytes.map(|b| (b as u8).min(31));
+            for i in 0..16 {
+                assert_eq!(nibbles[i], levels[i] & 15 | levels[16 + i] << 4, "{l}, {start}");
+            }
+            for i in 0..32 {
+                assert_eq!(fifth[i / 8] >> (i % 8) & 1, levels[i] >> 4, "{l}, {start}");
+            }
+        }
+    }
+}
+
+#[test]
+fn e2m1_is_the_nearest_number_on_every_level() {
+    // In steps, which are a quarter of the scale.
+    let numbers = [0, 2, 4, 6, 8, 12, 16, 24];
+    for l in Level::supported() {
+        for n in -32..=32_i32 {
+            let (_, _, _, index) = with_level(l, || dispatch(Packing([n; 32]))).expect("supported");
+            // Rounded away from zero, so that the weight lies a little below the step.
+            let size = n.abs() as f32 - 0.25;
+            let nearest = (0..8).min_by(|&a, &b| {
+                let distance = |i: usize| (numbers[i] as f32 - size).abs();
+                distance(a).total_cmp(&distance(b))
+            });
+            let nearest = nearest.expect("eight") as u8;
+            let sign = if n < 0 && nearest > 0 { 8 } else { 0 };
+            assert_eq!(index, [nearest | sign; 32], "{l}, {n}");
+        }
+    }
+}
+
+struct Integers([f32; 8]);
+impl SimdOp for Integers {
+    type Output = ([i32; 8], [i32; 8]);
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        (s.away(self.0), s.truncate(self.0))
+    }
+}
+
+#[test]
+fn integers_come_out_alike_on_every_level() {
+    let x = [0.0, -0.0, 1e-30, -1e-30, 7.0, -7.000001, 30.99, -31.5];
+    for l in Level::supported() {
+        let integers = |x| with_level(l, || dispatch(Integers(x))).expect("supported");
+        assert_eq!(integers(x), ([0, 0, 1, -1, 7, -8, 31, -32], [0, 0, 0, 0, 7, -7, 30, -31]), "{l}");
+        assert_eq!(
+            integers([f32::NAN, -f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).1[..2],
+            [i32::MIN; 2],
+            "{l}"
+        );
+    }
+}
+
+struct Fold([[f32; 8]; 8]);
+impl SimdOp for Fold {
+    type Output = [f32; 8];
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> [f32; 8] {
+        let r = self.0;
+        let pair = |[a, b]: [[f32; 8]; 2]| s.add(a, b);
+        let two = |i: usize| pair(s.halves_of_fours(r[i], r[i + 1]));
+        let four = |i| pair(s.halves_of_twos(two(i), two(i + 2)));
+        pair(s.halves_of_eights(four(0), four(4)))
+    }
+}
+
+#[test]
+fn folding_meets_each_lane_once_and_keeps_the_order_of_rows() {
+    let rows = core::array::from_fn(|r| core::array::from_fn(|i| (1 << i) as f32 + 256.0 * r as f32));
+    let sums = core::array::from_fn(|r| 255.0 + 2048.0 * r as f32);
+    for l in Level::supported() {
+        assert_eq!(with_level(l, || dispatch(Fold(rows))), Some(sums), "{l}");
+    }
+}

@@ -23,6 +23,7 @@ macro_rules! avx512 {
 }
 
 mod arith;
+mod levels;
 
 avx2! { token
     /// Proof of AVX2, FMA, F16C, BMI1, BMI2, LZCNT and POPCNT. (FMA is never used for codecs.)

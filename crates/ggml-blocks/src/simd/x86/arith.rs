@@ -73,12 +73,11 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn narrow32(_token, a: [[i32; 8]; 4]) -> [i8; 32] {
-                let [a, b, c, d]: [__m256i; 4] = must_cast(a);
-                // The packs work within halves, so fours come out interleaved.
-                let fours = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-                let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-                must_cast(_mm256_permutevar8x32_epi32(fours, order))
+            fn away(_token, a: F8) -> [i32; 8] {
+                let sign = _mm256_set1_ps(-0.0);
+                let size = _mm256_ceil_ps(_mm256_andnot_ps(sign, must_cast(a)));
+                let rounded = _mm256_or_ps(size, _mm256_and_ps(sign, must_cast(a)));
+                must_cast(_mm256_cvttps_epi32(rounded))
             }
 
             #[inline]
@@ -118,6 +117,25 @@ macro_rules! ops {
                     out[k + 4] = must_cast(_mm256_permute2f128_ps::<0x31>(fours[k], fours[k + 4]));
                 }
                 out
+            }
+
+            // Blends run on more ports than shuffles.
+            #[inline]
+            fn halves_of_fours(_token, a: F8, b: F8) -> [F8; 2] {
+                let (a, b): (__m256, __m256) = (must_cast(a), must_cast(b));
+                must_cast([_mm256_shuffle_ps::<0x4E>(a, b), _mm256_blend_ps::<0xCC>(a, b)])
+            }
+
+            #[inline]
+            fn halves_of_twos(_token, a: F8, b: F8) -> [F8; 2] {
+                let (a, b): (__m256, __m256) = (must_cast(a), must_cast(b));
+                must_cast([_mm256_shuffle_ps::<0x88>(a, b), _mm256_shuffle_ps::<0xDD>(a, b)])
+            }
+
+            #[inline]
+            fn halves_of_eights(_token, a: F8, b: F8) -> [F8; 2] {
+                let (a, b): (__m256, __m256) = (must_cast(a), must_cast(b));
+                must_cast([_mm256_permute2f128_ps::<0x21>(a, b), _mm256_blend_ps::<0xF0>(a, b)])
             }
         }
     };

@@ -7,6 +7,7 @@ mod full;
 mod planes;
 mod setup;
 mod tensors;
+mod trained;
 
 use crate::util::{Outcome, capture, cargo, root, run as run_command};
 use ggml_blocks::{FORMATS, Format};

@@ -39,8 +39,8 @@ pub(super) fn run(tools: &Tools) -> Outcome {
 }
 
 /// What a script printed, or the faults in it.
-fn report(text: &str) -> Outcome<Value> {
-    let found: Value = serde_json::from_str(text).map_err(|e| format!("adapters.py: {e}"))?;
+pub(super) fn report(text: &str) -> Outcome<Value> {
+    let found: Value = serde_json::from_str(text).map_err(|e| format!("{text}: {e}"))?;
     let faults: Vec<&str> =
         found["faults"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if faults.is_empty() { Ok(found) } else { Err(faults.join("\n")) }

@@ -1,6 +1,7 @@
 //! `cargo xtask interop --full [TYPE...]`, by hand: Qwen2.5-Coder-0.5B, from `Q4_K_M` to F16 through
 //! llama.cpp, then to every type by both tools. Tensors are compared as on the small model, and
-//! llama.cpp continues a prompt with our file and with its own.
+//! llama.cpp continues a prompt with our file and with its own. Adapters of real shapes stand first; `adapters`
+//! alone stops after them.
 
 use super::{Row, Tools, capture, check, encodable, lower, model, run_command};
 use crate::fetch::Wheel;
@@ -55,6 +56,9 @@ pub(super) fn run(only: &[&str]) -> Outcome {
     let folder = tools.folder().join("full");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     source(&tools, &folder)?;
+    if only.is_empty() || only == ["adapters"] {
+        super::trained::run(&tools, &folder, &folder.join("qwen-f16.gguf"))?;
+    }
     println!("{:<8} {:>6} {:>7} {:>6}  differences on the list", "type", "bits", "equal", "text");
     let mut faults = Vec::new();
     for format in encodable().filter(|f| only.is_empty() || only.contains(&lower(f).as_str())) {

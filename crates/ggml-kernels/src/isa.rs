@@ -8,13 +8,39 @@
 //! All vectors are eight lanes of 32 bits, whatever the registers: a lane is an output column, and
 //! lanes never meet. So every ISA does the same operations on the same numbers in the same order.
 
+use ggml_blocks::F16;
+
 use crate::level::Level;
+
+/// Stamps methods that hop into an inner function compiled for a feature list.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! hop {
+    ($features:tt $token:ident $(
+        #[$inline:meta]
+        fn $name:ident $(<$T:ident: $Bound:path>)? ($this:ident $(, $a:ident: $t:ty)*) -> $r:ty $body:block
+    )+) => { $(
+        hop! { @one $features $token #[$inline] $name $(<$T: $Bound>)? ($this $(, $a: $t)*) ($r) $body }
+    )+ };
+    (@one [$($feature:tt)+] $token:ident #[$inline:meta]
+        $name:ident $(<$T:ident: $Bound:path>)? ($this:ident $(, $a:ident: $t:ty)*) ($r:ty) $body:block
+    ) => {
+        #[inline(always)]
+        #[expect(unsafe_code, reason = "the token proves the features")]
+        fn $name $(<$T: $Bound>)? (self $(, $a: $t)*) -> $r {
+            $(#[target_feature(enable = $feature)])+
+            #[$inline]
+            fn imp $(<$T: $Bound>)? ($this: $token $(, $a: $t)*) -> $r $body
+            // SAFETY: `imp` needs exactly this feature list. A `$token` exists only where `detect`
+            // found every feature of the same list, or where the caller of `Kernels::assume` vouched.
+            unsafe { imp(self $(, $a)*) }
+        }
+    };
+}
 
 mod portable;
 pub(crate) use portable::Portable;
 
 #[cfg(target_arch = "x86_64")]
-#[macro_use]
 mod x86;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512Vnni, AvxVnni};
@@ -63,6 +89,16 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn splat_byte(self, x: u8) -> Self::B;
     /// Four bytes everywhere.
     fn splat_quad(self, x: [u8; 4]) -> Self::B;
+    /// The bytes, as signed ones.
+    fn signed(self, x: Self::B) -> [i8; 32];
+    /// Sixteen bytes twice: a table.
+    fn twice(self, x: &[i8; 16]) -> Self::B;
+    /// The low nibbles of sixteen bytes, then the high ones.
+    fn nibbles(self, x: &[u8; 16]) -> Self::B;
+    /// All bits of byte `i` as bit `i`.
+    fn mask(self, bits: u32) -> Self::B;
+    /// `a - b` per byte, wrapping.
+    fn sub_bytes(self, a: Self::B, b: Self::B) -> Self::B;
     /// Bitwise and.
     fn and(self, a: Self::B, b: Self::B) -> Self::B;
     /// Bitwise or.
@@ -104,9 +140,13 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn mul_add_i32(self, total: Self::I, a: Self::I, b: Self::I) -> Self::I;
     /// One number in every lane.
     fn splat_i32(self, x: i32) -> Self::I;
-    fn dot16(self, a: &[i8; 16], b: &[i8; 16]) -> Self::I;
-    /// The sum of all lanes.
-    fn total(self, x: Self::I) -> i32;
+    /// Eight i32 or pairs of i16.
+    fn ints(self, x: &[u8; 32]) -> Self::I;
+    /// Adds the products of 32 levels with 32 activations, to any lane; those of each sixteen times a
+    /// scale. Levels are signed here.
+    fn dot32(self, total: Self::I, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> Self::I;
+    /// Lane `i` is the sum of all lanes of `x[i]`.
+    fn totals(self, x: &[Self::I; 8]) -> Self::I;
 
     /// To f32, rounded to nearest.
     fn to_f32(self, x: Self::I) -> Self::F;
@@ -122,6 +162,11 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn sub(self, a: Self::F, b: Self::F) -> Self::F;
     /// `a * b`, rounded: never fused with what follows.
     fn mul(self, a: Self::F, b: Self::F) -> Self::F;
+    /// One f16 widened.
+    #[inline(always)]
+    fn half(self, x: F16) -> f32 {
+        x.to_f32()
+    }
     /// Eight f16 widened.
     fn widen(self, x: &[u8; 16]) -> Self::F;
     /// Eight bf16 widened.

@@ -26,7 +26,7 @@ pub(crate) trait FlatLayout: 'static {
     /// Whether there is a minimum.
     const MIN: bool = false;
     /// What [`FlatLayout::level`] looks up.
-    fn table() -> [u8; 16] {
+    fn table() -> [i8; 16] {
         [0; 16]
     }
     /// The scales of half `half`, if there are halves.
@@ -58,7 +58,7 @@ pub(crate) trait SuperLayout: 'static {
     /// Whether there are minimums.
     const MINS: bool = false;
     /// What [`SuperLayout::level`] looks up.
-    fn table() -> [u8; 16] {
+    fn table() -> [i8; 16] {
         [0; 16]
     }
     /// The scales of the scales.

@@ -1,7 +1,7 @@
 //! Activations: quantized row by row, with the bytes of ggml's `quantize_row_*_ref`.
 
 use ggml_blocks::formats::{q8_0::Q8_0, q8_1::Q8_1, q8_k::Q8K};
-use ggml_blocks::{Block, Format, GgmlType, cast_blocks};
+use ggml_blocks::{Block, Format, GgmlType, cast_blocks, cast_blocks_mut};
 
 use crate::error::{Error, expect};
 
@@ -28,14 +28,17 @@ impl Lhs {
         Ok(Self { ty, k, bytes })
     }
 
-    /// Takes rows of `k` numbers that are quantized already.
+    /// Takes rows of `k` numbers that are quantized already. The sums of `Q8_K` are made anew.
     ///
     /// # Errors
     /// [`Error`] for another type, lengths that do not fit, and a level of -128, which no encoder writes.
-    pub fn from_bytes(ty: GgmlType, bytes: Vec<u8>, k: usize) -> Result<Self, Error> {
+    pub fn from_bytes(ty: GgmlType, mut bytes: Vec<u8>, k: usize) -> Result<Self, Error> {
         let row = row_bytes(ty, k)?;
         expect("bytes", bytes.len() / row * row, bytes.len())?;
         check_levels(ty, &bytes)?;
+        if ty == GgmlType::Q8_K {
+            sum_anew(&mut bytes);
+        }
         Ok(Self { ty, k, bytes })
     }
 
@@ -82,6 +85,16 @@ impl<'a> LhsRef<'a> {
         self.bytes.len() / row_bytes(self.ty, self.k).unwrap_or(1)
     }
 
+    /// The blocks of `R` rows from `first` on.
+    pub(crate) fn rows<B: Block, const R: usize>(self, first: usize) -> [&'a [B]; R] {
+        let (blocks, per_row) = (self.blocks(), self.k / B::LEN);
+        let mut out: [&[B]; R] = [&[]; R];
+        for (r, out) in out.iter_mut().enumerate() {
+            *out = &blocks[(first + r) * per_row..(first + r + 1) * per_row];
+        }
+        out
+    }
+
     /// The blocks, for a format that its type says.
     pub(crate) fn blocks<B: Block>(self) -> &'a [B] {
         cast_blocks(self.bytes).unwrap_or(&[])
@@ -117,4 +130,13 @@ fn check_levels(ty: GgmlType, bytes: &[u8]) -> Result<(), Error> {
         _ => bad::<Q8K>(bytes, |b| &b.qs),
     };
     found.map_or(Ok(()), |block| Err(Error::Level { block }))
+}
+
+/// The sums of each 16 levels. ggml leaves those of an all-zero block unwritten.
+fn sum_anew(bytes: &mut [u8]) {
+    for block in cast_blocks_mut::<Q8K>(bytes).unwrap_or(&mut []) {
+        for (sum, qs) in block.bsums.iter_mut().zip(block.qs.as_chunks::<16>().0) {
+            *sum = qs.iter().map(|&q| i16::from(q)).sum::<i16>().into();
+        }
+    }
 }

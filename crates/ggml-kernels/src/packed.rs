@@ -4,7 +4,7 @@ use ggml_blocks::{Block, GgmlType, cast_blocks};
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::isa::Token;
+use crate::isa::{Portable, Token};
 use crate::layout::pack::{FlatPack, LayoutOp, SuperPack, with_layout};
 use crate::level::{Kernels, Level};
 use crate::lhs::{Lhs, LhsRef, quantize_into};
@@ -91,7 +91,7 @@ impl LayoutOp for Fill<'_> {
         let blocks = cast_blocks::<L::Format>(self.rows).unwrap_or(&[]);
         for (c, row) in blocks.chunks_exact(self.k / L::Format::LEN).enumerate() {
             for (block, out) in row.iter().zip(self.out.chunks_exact_mut(L::UNIT * self.cols)) {
-                block.unit(0, &mut unit);
+                block.unit(Portable, 0, &mut unit);
                 L::put(block, &unit, c % 8, &mut out[c / 8 * L::UNIT..(c / 8 + 1) * L::UNIT]);
             }
         }
@@ -102,7 +102,7 @@ impl LayoutOp for Fill<'_> {
         let blocks = cast_blocks::<L::Format>(self.rows).unwrap_or(&[]);
         for (c, row) in blocks.chunks_exact(self.k / L::Format::LEN).enumerate() {
             for (block, out) in row.iter().zip(self.out.chunks_exact_mut(L::UNIT * self.cols)) {
-                block.unit(&mut unit);
+                block.unit(Portable, &mut unit);
                 L::put(block, &unit, c % 8, &mut out[c / 8 * L::UNIT..(c / 8 + 1) * L::UNIT]);
             }
         }

@@ -97,10 +97,9 @@ impl Panels {
         if shape.subs == 0 {
             return;
         }
-        // Summed anew: sums that came from elsewhere might be wrong.
         let mut sums = [0; 16];
-        for (sum, qs) in sums.iter_mut().zip(block.qs.chunks(256 / shape.subs)) {
-            *sum = qs.iter().map(|&q| i32::from(q)).sum::<i32>();
+        for (i, sum) in block.bsums.iter().enumerate() {
+            sums[i * shape.subs / 16] += i32::from(sum.get());
         }
         let start = at.index(u, shape.subs / 2);
         for (p, [a, b]) in sums.as_chunks::<2>().0[..shape.subs / 2].iter().enumerate() {

@@ -158,27 +158,41 @@ impl FormatOp for Direct<'_> {
     type Output = ();
 
     fn flat<B: Flat>(self) {
-        struct Op<'a, B>(&'a [B], LhsRef<'a>, Sink<'a>);
-        impl<B: Flat> KernelOp for Op<'_, B> {
+        struct Op<'a, 'b, B, const R: usize>(&'a [B], LhsRef<'a>, usize, &'a mut Sink<'b>);
+        impl<B: Flat, const R: usize> KernelOp for Op<'_, '_, B, R> {
             type Output = ();
             #[inline(always)]
-            fn run<I: Isa>(mut self, isa: I) {
-                direct::flat(isa, self.0, self.1, &mut self.2);
+            fn run<I: Isa>(self, isa: I) {
+                direct::flat::<I, B, R>(isa, self.0, self.1, self.2, self.3);
             }
         }
-        self.token.plain().run(Op::<B>(cast_blocks(self.rows).unwrap_or(&[]), self.lhs, self.sink));
+        let Self { token, rows, lhs, mut sink } = self;
+        let rows: &[B] = cast_blocks(rows).unwrap_or(&[]);
+        for (first, count) in panels(lhs.m(), 2) {
+            match count {
+                2 => token.plain().run(Op::<B, 2>(rows, lhs, first, &mut sink)),
+                _ => token.plain().run(Op::<B, 1>(rows, lhs, first, &mut sink)),
+            }
+        }
     }
 
     fn superblock<B: Super>(self) {
-        struct Op<'a, B>(&'a [B], LhsRef<'a>, Sink<'a>);
-        impl<B: Super> KernelOp for Op<'_, B> {
+        struct Op<'a, 'b, B, const R: usize>(&'a [B], LhsRef<'a>, usize, &'a mut Sink<'b>);
+        impl<B: Super, const R: usize> KernelOp for Op<'_, '_, B, R> {
             type Output = ();
             #[inline(always)]
-            fn run<I: Isa>(mut self, isa: I) {
-                direct::superblock(isa, self.0, self.1, &mut self.2);
+            fn run<I: Isa>(self, isa: I) {
+                direct::superblock::<I, B, R>(isa, self.0, self.1, self.2, self.3);
             }
         }
-        self.token.plain().run(Op::<B>(cast_blocks(self.rows).unwrap_or(&[]), self.lhs, self.sink));
+        let Self { token, rows, lhs, mut sink } = self;
+        let rows: &[B] = cast_blocks(rows).unwrap_or(&[]);
+        for (first, count) in panels(lhs.m(), 2) {
+            match count {
+                2 => token.plain().run(Op::<B, 2>(rows, lhs, first, &mut sink)),
+                _ => token.plain().run(Op::<B, 1>(rows, lhs, first, &mut sink)),
+            }
+        }
     }
 }
 
@@ -200,8 +214,8 @@ impl FormatOp for Expanded<'_> {
         impl<B: Flat> KernelOp for Op<'_, B> {
             type Output = ();
             #[inline(always)]
-            fn run<I: Isa>(self, _: I) {
-                expand_flat(self.0, self.1, self.2, self.3);
+            fn run<I: Isa>(self, isa: I) {
+                expand_flat(isa, self.0, self.1, self.2, self.3);
             }
         }
         let (token, lhs, panels) = (self.token, self.lhs, self.panels);
@@ -221,8 +235,8 @@ impl FormatOp for Expanded<'_> {
         impl<B: Super> KernelOp for Op<'_, B> {
             type Output = ();
             #[inline(always)]
-            fn run<I: Isa>(self, _: I) {
-                expand_super(self.0, self.1, self.2, self.3);
+            fn run<I: Isa>(self, isa: I) {
+                expand_super(isa, self.0, self.1, self.2, self.3);
             }
         }
         let (token, lhs, panels) = (self.token, self.lhs, self.panels);

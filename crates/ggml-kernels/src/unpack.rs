@@ -14,6 +14,8 @@ use ggml_blocks::formats::{
     tq1_0::Tq1_0, tq2_0::Tq2_0,
 };
 
+use crate::isa::Isa;
+
 /// 32 weights: `d[i / 16] * levels[i] + m`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlatUnit {
@@ -48,7 +50,7 @@ pub(crate) trait Flat: Block {
     /// Whether there is a minimum.
     const MIN: bool = false;
     /// Takes unit `index` of the block apart.
-    fn unit(&self, index: usize, out: &mut FlatUnit);
+    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit);
 }
 
 /// A format of 256 weights: it meets activations in `Q8_K`.
@@ -56,7 +58,7 @@ pub(crate) trait Super: Block {
     /// Whether there are minimums.
     const MINS: bool = false;
     /// Takes the block apart.
-    fn unit(&self, out: &mut SuperUnit);
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit);
 }
 
 /// Work that is generic over the format.

@@ -1,5 +1,5 @@
-//! The aarch64 tokens. NEON is part of the baseline, so its operations need no hop; `sdot` is not, and
-//! its intrinsic is not stable, so it is one line of assembly in a hop of its own.
+//! The aarch64 tokens. NEON is part of the baseline; `sdot` is not, and its intrinsic is not stable, so
+//! it is one line of assembly.
 //!
 //! A vector of 32 bytes is two registers. Bytes are multiplied as signed: levels that need eight bits
 //! are moved down by 128, and the products of 128 with the activations are put back.
@@ -7,59 +7,74 @@
 use core::arch::aarch64::*;
 use core::arch::asm;
 
+use ggml_blocks::F16;
 use zerocopy::transmute;
 
 use super::{Isa, KernelOp};
 use crate::level::Level;
 
-/// Proof of NEON, which every aarch64 CPU has.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Neon(());
-
-/// Proof of NEON with dot products.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Dotprod(());
-
-impl Neon {
-    pub(super) fn detect() -> Option<Self> {
-        Some(Self(()))
-    }
-
-    pub(super) fn assume() -> Self {
-        Self(())
-    }
-
-    pub(super) fn plain(self) -> Self {
-        self
-    }
+macro_rules! neon {
+    ($cb:ident $($rest:tt)*) => { $cb! { ["neon"] $($rest)* } };
 }
 
-impl Dotprod {
-    pub(super) fn detect() -> Option<Self> {
-        std::arch::is_aarch64_feature_detected!("dotprod").then_some(Self(()))
-    }
+macro_rules! dotprod {
+    ($cb:ident $($rest:tt)*) => { $cb! { ["neon" "dotprod"] $($rest)* } };
+}
 
-    pub(super) fn assume() -> Self {
-        Self(())
-    }
+/// Stamps the token type and its detection.
+macro_rules! token {
+    ([$($feature:tt)+] $(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub(crate) struct $name(());
 
-    pub(super) fn plain(self) -> Neon {
-        Neon(())
-    }
+        impl $name {
+            pub(super) fn detect() -> Option<Self> {
+                ($(std::arch::is_aarch64_feature_detected!($feature))&&+).then_some(Self(()))
+            }
+
+            pub(super) fn assume() -> Self {
+                Self(())
+            }
+
+            // Every list contains that of `Neon`.
+            pub(super) fn plain(self) -> Neon {
+                Neon(())
+            }
+        }
+    };
+}
+
+neon! { token
+    /// Proof of NEON, which every aarch64 CPU has.
+    Neon
+}
+
+dotprod! { token
+    /// Proof of NEON with dot products.
+    Dotprod
 }
 
 type Bytes = [uint8x16_t; 2];
 type Ints = [int32x4_t; 2];
 type Floats = [float32x4_t; 2];
 
-/// Both registers of a pair, by the same operation.
+/// The same operation on both registers.
 macro_rules! both {
-    ($f:ident $($a:expr),+) => { [0, 1].map(#[inline(always)] |h: usize| $f($($a[h]),+)) };
+    ($f:ident $a:expr) => {
+        [$f($a[0]), $f($a[1])]
+    };
+    ($f:ident $a:expr, $b:expr) => {
+        [$f($a[0], $b[0]), $f($a[1], $b[1])]
+    };
+    ($f:ident $a:expr, $b:expr, $c:expr) => {
+        [$f($a[0], $b[0], $c[0]), $f($a[1], $b[1], $c[1])]
+    };
 }
 
 /// What both tokens do alike.
 macro_rules! ops {
-    () => {
+    ($features:tt $token:ident) => {
         const COLS: usize = 1;
         const ROWS: usize = 4;
         const WIDE_BYTES: usize = 4;
@@ -75,253 +90,295 @@ macro_rules! ops {
             if max > 127 { 0 } else { usize::MAX }
         }
 
-        #[inline(always)]
-        fn bytes(self, x: &[u8; 32]) -> Bytes {
-            transmute!(*x)
-        }
+        hop! { $features $token
+            #[inline(never)]
+            fn run<T: KernelOp>(token, op: T) -> T::Output {
+                op.run(token)
+            }
 
-        #[inline(always)]
-        fn splat_byte(self, x: u8) -> Bytes {
-            [vdupq_n_u8(x); 2]
-        }
+            #[inline]
+            fn bytes(_token, x: &[u8; 32]) -> Bytes {
+                transmute!(*x)
+            }
 
-        #[inline(always)]
-        fn splat_quad(self, x: [u8; 4]) -> Bytes {
-            [vreinterpretq_u8_u32(vdupq_n_u32(u32::from_le_bytes(x))); 2]
-        }
+            #[inline]
+            fn splat_byte(_token, x: u8) -> Bytes {
+                [vdupq_n_u8(x), vdupq_n_u8(x)]
+            }
 
-        #[inline(always)]
-        fn and(self, a: Bytes, b: Bytes) -> Bytes {
-            both!(vandq_u8 a, b)
-        }
+            #[inline]
+            fn splat_quad(_token, x: [u8; 4]) -> Bytes {
+                let quad = vreinterpretq_u8_u32(vdupq_n_u32(u32::from_le_bytes(x)));
+                [quad, quad]
+            }
 
-        #[inline(always)]
-        fn or(self, a: Bytes, b: Bytes) -> Bytes {
-            both!(vorrq_u8 a, b)
-        }
+            #[inline]
+            fn signed(_token, x: Bytes) -> [i8; 32] {
+                transmute!(x)
+            }
 
-        #[inline(always)]
-        fn shr(self, a: Bytes, by: i32) -> Bytes {
-            shift(a, -by)
-        }
+            #[inline]
+            fn twice(_token, x: &[i8; 16]) -> Bytes {
+                let x: uint8x16_t = transmute!(*x);
+                [x, x]
+            }
 
-        #[inline(always)]
-        fn shl(self, a: Bytes, by: i32) -> Bytes {
-            shift(a, by)
-        }
+            #[inline]
+            fn nibbles(_token, x: &[u8; 16]) -> Bytes {
+                let x: uint8x16_t = transmute!(*x);
+                [vandq_u8(x, vdupq_n_u8(15)), vshrq_n_u8::<4>(x)]
+            }
 
-        #[inline(always)]
-        fn lookup(self, table: Bytes, index: Bytes) -> Bytes {
-            both!(vqtbl1q_u8 table, index)
-        }
+            #[inline]
+            fn mask(token, bits: u32) -> Bytes {
+                token.bytes(&super::Portable.mask(bits))
+            }
 
-        #[inline(always)]
-        fn no_sums(self) -> Ints {
-            [vdupq_n_s32(0); 2]
-        }
+            #[inline]
+            fn sub_bytes(_token, a: Bytes, b: Bytes) -> Bytes {
+                both!(vsubq_u8 a, b)
+            }
 
-        #[inline(always)]
-        fn fold(self, total: Ints, sums: Ints) -> Ints {
-            both!(vaddq_s32 total, sums)
-        }
+            #[inline]
+            fn and(_token, a: Bytes, b: Bytes) -> Bytes {
+                both!(vandq_u8 a, b)
+            }
 
-        #[inline(always)]
-        fn fold_scaled(self, total: Ints, sums: Ints, scale: Ints) -> Ints {
-            both!(vmlaq_s32 total, sums, scale)
-        }
+            #[inline]
+            fn or(_token, a: Bytes, b: Bytes) -> Bytes {
+                both!(vorrq_u8 a, b)
+            }
 
-        #[inline(always)]
-        fn sub_scale(self, pairs: Ints, second: bool) -> Ints {
-            self.lane_scale(pairs, second)
-        }
+            #[inline]
+            fn shr(_token, a: Bytes, by: i32) -> Bytes {
+                [shift(a[0], -by), shift(a[1], -by)]
+            }
 
-        #[inline(always)]
-        fn wide(self, levels: Bytes) -> Bytes {
-            levels
-        }
+            #[inline]
+            fn shl(_token, a: Bytes, by: i32) -> Bytes {
+                [shift(a[0], by), shift(a[1], by)]
+            }
 
-        #[inline(always)]
-        fn wide_quad(self, x: &[u8]) -> Bytes {
-            self.splat_quad(*x.first_chunk().unwrap_or(&[0; 4]))
-        }
+            #[inline]
+            fn lookup(_token, table: Bytes, index: Bytes) -> Bytes {
+                both!(vqtbl1q_u8 table, index)
+            }
 
-        // (level - 128) · a + 128 · Σ a
-        #[inline(always)]
-        fn dot_wide(self, total: Ints, levels: Bytes, quad: Bytes) -> Ints {
-            let low = [0, 1].map(#[inline(always)] |h: usize| veorq_u8(levels[h], vdupq_n_u8(128)));
-            let sums = self.dot(self.no_sums(), self.splat_byte(64), quad);
-            let total = both!(vaddq_s32 total, both!(vaddq_s32 sums, sums));
-            self.dot(total, low, quad)
-        }
+            #[inline]
+            fn no_sums(_token) -> Ints {
+                [vdupq_n_s32(0), vdupq_n_s32(0)]
+            }
 
-        #[inline(always)]
-        fn pairs_u8(self, x: &[u8; 16]) -> Ints {
-            let x: uint8x16_t = transmute!(*x);
-            [
-                vreinterpretq_s32_u16(vmovl_u8(vget_low_u8(x))),
-                vreinterpretq_s32_u16(vmovl_high_u8(x)),
-            ]
-        }
+            #[inline]
+            fn fold(_token, total: Ints, sums: Ints) -> Ints {
+                both!(vaddq_s32 total, sums)
+            }
 
-        #[inline(always)]
-        fn pairs_i8(self, x: &[u8; 16]) -> Ints {
-            let x: int8x16_t = transmute!(*x);
-            [
-                vreinterpretq_s32_s16(vmovl_s8(vget_low_s8(x))),
-                vreinterpretq_s32_s16(vmovl_high_s8(x)),
-            ]
-        }
+            #[inline]
+            fn fold_scaled(_token, total: Ints, sums: Ints, scale: Ints) -> Ints {
+                both!(vmlaq_s32 total, sums, scale)
+            }
 
-        #[inline(always)]
-        fn dot_pairs(self, total: Ints, a: Ints, b: Ints) -> Ints {
-            [0, 1].map(#[inline(always)] |h: usize| {
-                let (a, b) = (vreinterpretq_s16_s32(a[h]), vreinterpretq_s16_s32(b[h]));
-                let low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
-                vaddq_s32(total[h], vpaddq_s32(low, vmull_high_s16(a, b)))
-            })
-        }
+            #[inline]
+            fn sub_scale(token, pairs: Ints, second: bool) -> Ints {
+                token.lane_scale(pairs, second)
+            }
 
-        #[inline(always)]
-        fn lane_scale(self, pairs: Ints, second: bool) -> Ints {
-            pairs.map(#[inline(always)] |p| {
-                let p = if second { p } else { vshlq_n_s32::<16>(p) };
-                vshrq_n_s32::<16>(p)
-            })
-        }
+            #[inline]
+            fn wide(_token, levels: Bytes) -> Bytes {
+                levels
+            }
 
-        #[inline(always)]
-        fn mul_add_i32(self, total: Ints, a: Ints, b: Ints) -> Ints {
-            both!(vmlaq_s32 total, a, b)
-        }
+            #[inline]
+            fn wide_quad(token, x: &[u8]) -> Bytes {
+                token.splat_quad(*x.first_chunk().unwrap_or(&[0; 4]))
+            }
 
-        #[inline(always)]
-        fn splat_i32(self, x: i32) -> Ints {
-            [vdupq_n_s32(x); 2]
-        }
+            // (level - 128) · a + 2 · 64 · Σ a
+            #[inline]
+            fn dot_wide(token, total: Ints, levels: Bytes, quad: Bytes) -> Ints {
+                let high = token.splat_byte(128);
+                let sums = token.dot(token.no_sums(), token.splat_byte(64), quad);
+                let total = token.fold(token.fold(total, sums), sums);
+                token.dot(total, both!(veorq_u8 levels, high), quad)
+            }
 
-        #[inline(always)]
-        fn dot16(self, a: &[i8; 16], b: &[i8; 16]) -> Ints {
-            let (a, b): (int8x16_t, int8x16_t) = (transmute!(*a), transmute!(*b));
-            [
-                vpaddlq_s16(vmull_s8(vget_low_s8(a), vget_low_s8(b))),
-                vpaddlq_s16(vmull_high_s8(a, b)),
-            ]
-        }
+            #[inline]
+            fn pairs_u8(_token, x: &[u8; 16]) -> Ints {
+                let x: uint8x16_t = transmute!(*x);
+                [vreinterpretq_s32_u16(vmovl_u8(vget_low_u8(x))), vreinterpretq_s32_u16(vmovl_high_u8(x))]
+            }
 
-        #[inline(always)]
-        fn total(self, x: Ints) -> i32 {
-            vaddvq_s32(vaddq_s32(x[0], x[1]))
-        }
+            #[inline]
+            fn pairs_i8(_token, x: &[u8; 16]) -> Ints {
+                let x: int8x16_t = transmute!(*x);
+                [vreinterpretq_s32_s16(vmovl_s8(vget_low_s8(x))), vreinterpretq_s32_s16(vmovl_high_s8(x))]
+            }
 
-        #[inline(always)]
-        fn to_f32(self, x: Ints) -> Floats {
-            both!(vcvtq_f32_s32 x)
-        }
+            #[inline]
+            fn dot_pairs(_token, total: Ints, a: Ints, b: Ints) -> Ints {
+                both!(pair_products total, a, b)
+            }
 
-        #[inline(always)]
-        fn floats(self, x: &[f32; 8]) -> Floats {
-            transmute!(*x)
-        }
+            #[inline]
+            fn lane_scale(_token, pairs: Ints, second: bool) -> Ints {
+                if second {
+                    [vshrq_n_s32::<16>(pairs[0]), vshrq_n_s32::<16>(pairs[1])]
+                } else {
+                    let raised = [vshlq_n_s32::<16>(pairs[0]), vshlq_n_s32::<16>(pairs[1])];
+                    [vshrq_n_s32::<16>(raised[0]), vshrq_n_s32::<16>(raised[1])]
+                }
+            }
 
-        #[inline(always)]
-        fn array(self, x: Floats) -> [f32; 8] {
-            transmute!(x)
-        }
+            #[inline]
+            fn mul_add_i32(_token, total: Ints, a: Ints, b: Ints) -> Ints {
+                both!(vmlaq_s32 total, a, b)
+            }
 
-        #[inline(always)]
-        fn splat(self, x: f32) -> Floats {
-            [vdupq_n_f32(x); 2]
-        }
+            #[inline]
+            fn splat_i32(_token, x: i32) -> Ints {
+                [vdupq_n_s32(x), vdupq_n_s32(x)]
+            }
 
-        #[inline(always)]
-        fn add(self, a: Floats, b: Floats) -> Floats {
-            both!(vaddq_f32 a, b)
-        }
+            #[inline]
+            fn ints(_token, x: &[u8; 32]) -> Ints {
+                transmute!(*x)
+            }
 
-        #[inline(always)]
-        fn sub(self, a: Floats, b: Floats) -> Floats {
-            both!(vsubq_f32 a, b)
-        }
+            #[inline]
+            fn dot32(_token, total: Ints, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> Ints {
+                let (w, a): ([int8x16_t; 2], [int8x16_t; 2]) = (transmute!(*w), transmute!(*a));
+                [
+                    vmlaq_n_s32(total[0], fours(w[0], a[0]), i32::from(scales[0])),
+                    vmlaq_n_s32(total[1], fours(w[1], a[1]), i32::from(scales[1])),
+                ]
+            }
 
-        #[inline(always)]
-        fn mul(self, a: Floats, b: Floats) -> Floats {
-            both!(vmulq_f32 a, b)
-        }
+            #[inline]
+            fn totals(_token, x: &[Ints; 8]) -> Ints {
+                let low = vpaddq_s32(pair_sums(x[0], x[1]), pair_sums(x[2], x[3]));
+                [low, vpaddq_s32(pair_sums(x[4], x[5]), pair_sums(x[6], x[7]))]
+            }
 
-        #[inline(always)]
-        fn widen(self, x: &[u8; 16]) -> Floats {
-            self.floats(&super::Portable.widen(x))
-        }
+            #[inline]
+            fn to_f32(_token, x: Ints) -> Floats {
+                both!(vcvtq_f32_s32 x)
+            }
 
-        #[inline(always)]
-        fn widen_bf16(self, x: &[u8; 16]) -> Floats {
-            let x: uint16x8_t = transmute!(*x);
-            let (low, high) = (vshll_n_u16::<16>(vget_low_u16(x)), vshll_high_n_u16::<16>(x));
-            [vreinterpretq_f32_u32(low), vreinterpretq_f32_u32(high)]
+            #[inline]
+            fn floats(_token, x: &[f32; 8]) -> Floats {
+                transmute!(*x)
+            }
+
+            #[inline]
+            fn array(_token, x: Floats) -> [f32; 8] {
+                transmute!(x)
+            }
+
+            #[inline]
+            fn splat(_token, x: f32) -> Floats {
+                [vdupq_n_f32(x), vdupq_n_f32(x)]
+            }
+
+            #[inline]
+            fn add(_token, a: Floats, b: Floats) -> Floats {
+                both!(vaddq_f32 a, b)
+            }
+
+            #[inline]
+            fn sub(_token, a: Floats, b: Floats) -> Floats {
+                both!(vsubq_f32 a, b)
+            }
+
+            #[inline]
+            fn mul(_token, a: Floats, b: Floats) -> Floats {
+                both!(vmulq_f32 a, b)
+            }
+
+            #[inline]
+            fn half(_token, x: F16) -> f32 {
+                x.to_f32()
+            }
+
+            #[inline]
+            fn widen(token, x: &[u8; 16]) -> Floats {
+                token.floats(&super::Portable.widen(x))
+            }
+
+            #[inline]
+            fn widen_bf16(_token, x: &[u8; 16]) -> Floats {
+                let x: uint16x8_t = transmute!(*x);
+                let (low, high) = (vshll_n_u16::<16>(vget_low_u16(x)), vshll_high_n_u16::<16>(x));
+                [vreinterpretq_f32_u32(low), vreinterpretq_f32_u32(high)]
+            }
         }
     };
 }
 
 /// Each 16-bit word shifted left, or right if negative.
-#[inline(always)]
-fn shift(a: Bytes, by: i32) -> Bytes {
-    let by = vdupq_n_s16(by as i16);
-    a.map(
-        #[inline(always)]
-        |a| vreinterpretq_u8_u16(vshlq_u16(vreinterpretq_u16_u8(a), by)),
-    )
+#[target_feature(enable = "neon")]
+#[inline]
+fn shift(a: uint8x16_t, by: i32) -> uint8x16_t {
+    vreinterpretq_u8_u16(vshlq_u16(vreinterpretq_u16_u8(a), vdupq_n_s16(by as i16)))
+}
+
+/// In each lane four products, in pairs of neighbours of the halves.
+#[target_feature(enable = "neon")]
+#[inline]
+fn fours(w: int8x16_t, a: int8x16_t) -> int32x4_t {
+    let low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(a)));
+    vpadalq_s16(low, vmull_high_s8(w, a))
+}
+
+/// `sums` plus the four products of each lane: two fit into an i16.
+#[target_feature(enable = "neon")]
+#[inline]
+fn quads(sums: int32x4_t, w: uint8x16_t, a: uint8x16_t) -> int32x4_t {
+    let (w, a) = (vreinterpretq_s8_u8(w), vreinterpretq_s8_u8(a));
+    let low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(a)));
+    vaddq_s32(sums, vpaddq_s32(low, vpaddlq_s16(vmull_high_s8(w, a))))
+}
+
+/// `total` plus the two products of each lane's pair.
+#[target_feature(enable = "neon")]
+#[inline]
+fn pair_products(total: int32x4_t, a: int32x4_t, b: int32x4_t) -> int32x4_t {
+    let (a, b) = (vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b));
+    let low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
+    vaddq_s32(total, vpaddq_s32(low, vmull_high_s16(a, b)))
+}
+
+/// Sums of neighbours over two vectors of eight, each folded to four before.
+#[target_feature(enable = "neon")]
+#[inline]
+fn pair_sums(a: Ints, b: Ints) -> int32x4_t {
+    vpaddq_s32(vaddq_s32(a[0], a[1]), vaddq_s32(b[0], b[1]))
 }
 
 impl Isa for Neon {
     const LEVEL: Level = Level::Neon;
 
-    #[inline(never)]
-    fn run<T: KernelOp>(self, op: T) -> T::Output {
-        op.run(self)
+    neon! { hop Neon
+        #[inline]
+        fn dot(_token, sums: Ints, levels: Bytes, quad: Bytes) -> Ints {
+            both!(quads sums, levels, quad)
+        }
     }
 
-    // Two products fit into an i16, then pairs and fours are added.
-    #[inline(always)]
-    fn dot(self, sums: Ints, levels: Bytes, quad: Bytes) -> Ints {
-        [0, 1].map(
-            #[inline(always)]
-            |h: usize| {
-                let (w, a) = (vreinterpretq_s8_u8(levels[h]), vreinterpretq_s8_u8(quad[h]));
-                let low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(a)));
-                let high = vpaddlq_s16(vmull_high_s8(w, a));
-                vaddq_s32(sums[h], vpaddq_s32(low, high))
-            },
-        )
-    }
-
-    ops! {}
+    neon! { ops Neon }
 }
 
 impl Isa for Dotprod {
     const LEVEL: Level = Level::Dotprod;
 
-    #[inline(always)]
-    #[expect(unsafe_code, reason = "the token proves the features")]
-    fn run<T: KernelOp>(self, op: T) -> T::Output {
-        #[target_feature(enable = "neon,dotprod")]
-        #[inline(never)]
-        fn imp<T: KernelOp>(token: Dotprod, op: T) -> T::Output {
-            op.run(token)
+    dotprod! { hop Dotprod
+        #[inline]
+        fn dot(token, sums: Ints, levels: Bytes, quad: Bytes) -> Ints {
+            [sdot(token, sums[0], levels[0], quad[0]), sdot(token, sums[1], levels[1], quad[1])]
         }
-        // SAFETY: a `Dotprod` exists only where `detect` found dot products, or where the caller of
-        // `Kernels::assume` vouched for them.
-        unsafe { imp(self, op) }
     }
 
-    #[inline(always)]
-    fn dot(self, sums: Ints, levels: Bytes, quad: Bytes) -> Ints {
-        [0, 1].map(
-            #[inline(always)]
-            |h: usize| sdot(self, sums[h], levels[h], quad[h]),
-        )
-    }
-
-    ops! {}
+    dotprod! { ops Dotprod }
 }
 
 /// `sums` plus, in each lane, four products of signed bytes.

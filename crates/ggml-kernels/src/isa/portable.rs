@@ -87,6 +87,31 @@ impl Isa for Portable {
     }
 
     #[inline(always)]
+    fn signed(self, x: [u8; 32]) -> [i8; 32] {
+        each(|i| x[i].cast_signed())
+    }
+
+    #[inline(always)]
+    fn twice(self, x: &[i8; 16]) -> [u8; 32] {
+        each(|i| x[i % 16].cast_unsigned())
+    }
+
+    #[inline(always)]
+    fn nibbles(self, x: &[u8; 16]) -> [u8; 32] {
+        each(|i| x[i % 16] >> (i / 16 * 4) & 15)
+    }
+
+    #[inline(always)]
+    fn mask(self, bits: u32) -> [u8; 32] {
+        each(|i| 0u8.wrapping_sub((bits >> i & 1) as u8))
+    }
+
+    #[inline(always)]
+    fn sub_bytes(self, a: [u8; 32], b: [u8; 32]) -> [u8; 32] {
+        each(|i| a[i].wrapping_sub(b[i]))
+    }
+
+    #[inline(always)]
     fn and(self, a: [u8; 32], b: [u8; 32]) -> [u8; 32] {
         each(|i| a[i] & b[i])
     }
@@ -191,16 +216,24 @@ impl Isa for Portable {
     }
 
     #[inline(always)]
-    fn dot16(self, a: &[i8; 16], b: &[i8; 16]) -> [i32; 8] {
+    fn ints(self, x: &[u8; 32]) -> [i32; 8] {
+        each(|i| i32::from_le_bytes([x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]]))
+    }
+
+    #[inline(always)]
+    fn dot32(self, total: [i32; 8], w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> [i32; 8] {
         each(|i| {
-            let product = |j: usize| i32::from(a[j]) * i32::from(b[j]);
-            product(i) + product(i + 8)
+            let mut sum = 0;
+            for j in 4 * i..4 * i + 4 {
+                sum += i32::from(w[j]) * i32::from(a[j]);
+            }
+            total[i] + sum * i32::from(scales[i / 4])
         })
     }
 
     #[inline(always)]
-    fn total(self, x: [i32; 8]) -> i32 {
-        x.iter().sum()
+    fn totals(self, x: &[[i32; 8]; 8]) -> [i32; 8] {
+        each(|i| x[i].iter().sum())
     }
 
     #[inline(always)]

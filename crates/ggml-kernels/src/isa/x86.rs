@@ -3,6 +3,7 @@
 
 use core::arch::x86_64::*;
 
+use ggml_blocks::F16;
 use zerocopy::transmute;
 
 use super::{Isa, KernelOp};
@@ -19,30 +20,6 @@ macro_rules! avx_vnni {
 macro_rules! avx512_vnni {
     ($cb:ident $($rest:tt)*) => {
         $cb! { ["avx2" "fma" "f16c" "avx512f" "avx512bw" "avx512vl" "avx512vnni"] $($rest)* }
-    };
-}
-
-/// Stamps methods that hop into an inner function compiled for a feature list.
-macro_rules! hop {
-    ($features:tt $token:ident $(
-        #[$inline:meta]
-        fn $name:ident $(<$T:ident: $Bound:path>)? ($this:ident $(, $a:ident: $t:ty)*) -> $r:ty $body:block
-    )+) => { $(
-        hop! { @one $features $token #[$inline] $name $(<$T: $Bound>)? ($this $(, $a: $t)*) ($r) $body }
-    )+ };
-    (@one [$($feature:tt)+] $token:ident #[$inline:meta]
-        $name:ident $(<$T:ident: $Bound:path>)? ($this:ident $(, $a:ident: $t:ty)*) ($r:ty) $body:block
-    ) => {
-        #[inline(always)]
-        #[expect(unsafe_code, reason = "the token proves the features")]
-        fn $name $(<$T: $Bound>)? (self $(, $a: $t)*) -> $r {
-            $(#[target_feature(enable = $feature)])+
-            #[$inline]
-            fn imp $(<$T: $Bound>)? ($this: $token $(, $a: $t)*) -> $r $body
-            // SAFETY: `imp` needs exactly this feature list. A `$token` exists only where `detect`
-            // found every feature of the same list, or where the caller of `Kernels::assume` vouched.
-            unsafe { imp(self $(, $a)*) }
-        }
     };
 }
 
@@ -110,6 +87,38 @@ macro_rules! ops {
             }
 
             #[inline]
+            fn signed(_token, x: __m256i) -> [i8; 32] {
+                transmute!(x)
+            }
+
+            #[inline]
+            fn twice(_token, x: &[i8; 16]) -> __m256i {
+                _mm256_broadcastsi128_si256(transmute!(*x))
+            }
+
+            #[inline]
+            fn nibbles(_token, x: &[u8; 16]) -> __m256i {
+                let x: __m128i = transmute!(*x);
+                _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16::<4>(x), x), _mm256_set1_epi8(15))
+            }
+
+            #[inline]
+            fn mask(_token, bits: u32) -> __m256i {
+                // Byte `i` gets the byte of its bit, then the bit alone.
+                let spread = _mm256_setr_epi64x(
+                    0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303,
+                );
+                let one = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
+                let bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits.cast_signed()), spread);
+                _mm256_cmpeq_epi8(_mm256_and_si256(bytes, one), one)
+            }
+
+            #[inline]
+            fn sub_bytes(_token, a: __m256i, b: __m256i) -> __m256i {
+                _mm256_sub_epi8(a, b)
+            }
+
+            #[inline]
             fn and(_token, a: __m256i, b: __m256i) -> __m256i {
                 _mm256_and_si256(a, b)
             }
@@ -166,16 +175,28 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn dot16(_token, a: &[i8; 16], b: &[i8; 16]) -> __m256i {
-                let wide = |x: &[i8; 16]| _mm256_cvtepi8_epi16(transmute!(*x));
-                _mm256_madd_epi16(wide(a), wide(b))
+            fn ints(_token, x: &[u8; 32]) -> __m256i {
+                transmute!(*x)
             }
 
+            // |w| · (a with the sign of w): exact, as no activation is -128.
             #[inline]
-            fn total(_token, x: __m256i) -> i32 {
-                let x = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x));
-                let x = _mm_add_epi32(x, _mm_shuffle_epi32::<0b01_00_11_10>(x));
-                _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32::<0b10_11_00_01>(x)))
+            fn dot32(_token, total: __m256i, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> __m256i {
+                let (w, a): (__m256i, __m256i) = (transmute!(*w), transmute!(*a));
+                let words = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
+                let [low, high] = [scales[0], scales[1]].map(|s| _mm_set1_epi16(i16::from(s)));
+                _mm256_add_epi32(total, _mm256_madd_epi16(words, _mm256_set_m128i(high, low)))
+            }
+
+            // Pairs, then fours within each half, then the halves.
+            #[inline]
+            fn totals(_token, x: &[__m256i; 8]) -> __m256i {
+                let low = _mm256_hadd_epi32(_mm256_hadd_epi32(x[0], x[1]), _mm256_hadd_epi32(x[2], x[3]));
+                let high = _mm256_hadd_epi32(_mm256_hadd_epi32(x[4], x[5]), _mm256_hadd_epi32(x[6], x[7]));
+                _mm256_add_epi32(
+                    _mm256_permute2x128_si256::<0x20>(low, high),
+                    _mm256_permute2x128_si256::<0x31>(low, high),
+                )
             }
 
             #[inline]
@@ -211,6 +232,11 @@ macro_rules! ops {
             #[inline]
             fn mul(_token, a: __m256, b: __m256) -> __m256 {
                 _mm256_mul_ps(a, b)
+            }
+
+            #[inline]
+            fn half(_token, x: F16) -> f32 {
+                _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(x.to_bits()))))
             }
 
             #[inline]

@@ -1,10 +1,13 @@
-//! Products of few rows with weights as they stand in the file: one column at a time, a block taken
-//! apart just before its dots. The same integers and the same f32 steps as in the tiles.
+//! Products of few rows with weights as they stand in the file: eight columns side by side, a block of
+//! each taken apart just before its dots. The same integers and the same f32 steps as in the tiles.
 
+use ggml_blocks::Block;
 use ggml_blocks::formats::{q8_0::Q8_0, q8_1::Q8_1, q8_k::Q8K};
+use zerocopy::IntoBytes;
 
 use super::Sink;
 use crate::isa::Isa;
+use crate::layout::at;
 use crate::lhs::LhsRef;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
 
@@ -12,10 +15,10 @@ use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
 pub(crate) const ROWS: usize = 4;
 
 /// One 32-weight unit of activations, whatever its type.
-trait Activation: Copy {
+trait Activation: Block {
     fn levels(&self) -> &[i8; 32];
-    fn scale(&self) -> f32;
-    fn sum(&self) -> f32;
+    fn scale<I: Isa>(&self, isa: I) -> f32;
+    fn sum<I: Isa>(&self, isa: I) -> f32;
 }
 
 impl Activation for Q8_0 {
@@ -24,11 +27,11 @@ impl Activation for Q8_0 {
         &self.qs
     }
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn scale<I: Isa>(&self, isa: I) -> f32 {
+        isa.half(self.d)
     }
     #[inline(always)]
-    fn sum(&self) -> f32 {
+    fn sum<I: Isa>(&self, _: I) -> f32 {
         0.0
     }
 }
@@ -39,101 +42,139 @@ impl Activation for Q8_1 {
         &self.qs
     }
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn scale<I: Isa>(&self, isa: I) -> f32 {
+        isa.half(self.d)
     }
     #[inline(always)]
-    fn sum(&self) -> f32 {
-        self.s.to_f32()
+    fn sum<I: Isa>(&self, isa: I) -> f32 {
+        isa.half(self.s)
     }
 }
 
-/// Multiplies all rows of activations, at most [`ROWS`], with the columns `rows` (`k / B::LEN` blocks
-/// each).
+/// The blocks of eight columns from `first` on; those beyond the last repeat it.
 #[inline(always)]
-pub(crate) fn flat<I: Isa, B: Flat>(isa: I, rows: &[B], lhs: LhsRef<'_>, sink: &mut Sink<'_>) {
-    if B::MIN {
-        flat_with::<I, B, Q8_1>(isa, rows, lhs.blocks(), lhs, sink);
-    } else {
-        flat_with::<I, B, Q8_0>(isa, rows, lhs.blocks(), lhs, sink);
+fn eight<B>(rows: &[B], first: usize, per_row: usize) -> [&[B]; 8] {
+    let last = rows.len() / per_row - 1;
+    let mut out: [&[B]; 8] = [&[]; 8];
+    for c in 0..8 {
+        let column = if first + c < last { first + c } else { last };
+        out[c] = &rows[column * per_row..(column + 1) * per_row];
     }
+    out
 }
 
+/// Multiplies `R` rows of activations from `row` on with the columns `rows` (`k / B::LEN` blocks each).
 #[inline(always)]
-fn flat_with<I: Isa, B: Flat, A: Activation>(
+pub(crate) fn flat<I: Isa, B: Flat, const R: usize>(
     isa: I,
     rows: &[B],
-    a: &[A],
     lhs: LhsRef<'_>,
+    row: usize,
     sink: &mut Sink<'_>,
 ) {
-    let (m, units, per_block) = (lhs.m(), lhs.k / 32, B::LEN / 32);
+    if B::MIN {
+        flat_with::<I, B, Q8_1, R>(isa, rows, lhs.rows(row), lhs.k, row, sink);
+    } else {
+        flat_with::<I, B, Q8_0, R>(isa, rows, lhs.rows(row), lhs.k, row, sink);
+    }
+}
+
+#[inline(always)]
+fn flat_with<I: Isa, B: Flat, A: Activation, const R: usize>(
+    isa: I,
+    rows: &[B],
+    a: [&[A]; R],
+    k: usize,
+    row: usize,
+    sink: &mut Sink<'_>,
+) {
+    let (units, per_block) = (k / 32, B::LEN / 32);
     let mut unit = FlatUnit::ZERO;
-    for (column, row) in rows.chunks_exact(lhs.k / B::LEN).enumerate() {
-        let mut acc = [0.0; ROWS];
+    for first in (0..sink.width).step_by(8) {
+        let columns = eight(rows, first, k / B::LEN);
+        let mut acc = [isa.splat(0.0); R];
         for u in 0..units {
-            row[u / per_block].unit(u % per_block, &mut unit);
-            let [low, high] = halves(&unit.levels);
-            for r in 0..m {
-                let a = &a[r * units + u];
-                let ([a_low, a_high], da) = (halves(a.levels()), a.scale());
-                let (first, second) = (isa.total(isa.dot16(low, a_low)), isa.total(isa.dot16(high, a_high)));
-                if B::HALVES {
-                    acc[r] += first as f32 * (unit.d[0] * da);
-                    acc[r] += second as f32 * (unit.d[1] * da);
-                } else {
-                    acc[r] += (first + second) as f32 * (unit.d[0] * da);
+            let (mut d, mut minimums) = ([[0.0; 8]; 2], [0.0; 8]);
+            let mut dots = [[[isa.splat_i32(0); 8]; R]; 2];
+            for c in 0..8 {
+                columns[c][u / per_block].unit(isa, u % per_block, &mut unit);
+                (d[0][c], d[1][c], minimums[c]) = (unit.d[0], unit.d[1], unit.m);
+                for r in 0..R {
+                    let (zero, w, a) = (isa.splat_i32(0), &unit.levels, a[r][u].levels());
+                    if B::HALVES {
+                        dots[0][r][c] = isa.dot32(zero, w, a, [1, 0]);
+                        dots[1][r][c] = isa.dot32(zero, w, a, [0, 1]);
+                    } else {
+                        dots[0][r][c] = isa.dot32(zero, w, a, [1, 1]);
+                    }
+                }
+            }
+            for r in 0..R {
+                let a = &a[r][u];
+                let da = isa.splat(a.scale(isa));
+                for half in 0..if B::HALVES { 2 } else { 1 } {
+                    let dots = isa.to_f32(isa.totals(&dots[half][r]));
+                    acc[r] = isa.add(acc[r], isa.mul(dots, isa.mul(isa.floats(&d[half]), da)));
                 }
                 if B::MIN {
-                    acc[r] += unit.m * a.sum();
+                    acc[r] = isa.add(acc[r], isa.mul(isa.floats(&minimums), isa.splat(a.sum(isa))));
                 }
             }
         }
-        for r in 0..m {
-            sink.y[r * sink.stride + column] = acc[r];
+        for r in 0..R {
+            sink.put(row + r, first, &isa.array(acc[r]));
         }
     }
 }
 
 /// [`flat`] for super-blocks.
 #[inline(always)]
-pub(crate) fn superblock<I: Isa, B: Super>(isa: I, rows: &[B], lhs: LhsRef<'_>, sink: &mut Sink<'_>) {
-    let (m, units) = (lhs.m(), lhs.k / 256);
-    let a: &[Q8K] = lhs.blocks();
+pub(crate) fn superblock<I: Isa, B: Super, const R: usize>(
+    isa: I,
+    rows: &[B],
+    lhs: LhsRef<'_>,
+    row: usize,
+    sink: &mut Sink<'_>,
+) {
+    let units = lhs.k / 256;
+    let a: [&[Q8K]; R] = lhs.rows(row);
     let mut unit = SuperUnit::ZERO;
-    for (column, row) in rows.chunks_exact(units).enumerate() {
-        let mut acc = [0.0; ROWS];
+    for first in (0..sink.width).step_by(8) {
+        let columns = eight(rows, first, units);
+        let mut acc = [isa.splat(0.0); R];
         for u in 0..units {
-            row[u].unit(&mut unit);
-            for r in 0..m {
-                let a = &a[r * units + u];
-                let da = a.d.get();
-                let mut total = isa.splat_i32(0);
-                for (s, (w, a)) in
-                    unit.levels.as_chunks::<16>().0.iter().zip(a.qs.as_chunks::<16>().0).enumerate()
-                {
-                    let scale = isa.splat_i32(i32::from(unit.scales[s]));
-                    total = isa.mul_add_i32(total, isa.dot16(w, a), scale);
-                }
-                if B::MINS {
-                    let mut mins = 0;
-                    for (s, a) in a.qs.as_chunks::<16>().0.iter().enumerate() {
-                        let sum: i32 = a.iter().map(|&q| i32::from(q)).sum();
-                        mins += i32::from(unit.mins[s]) * sum;
+            let (mut d, mut dmin) = ([0.0; 8], [0.0; 8]);
+            let mut totals = [[isa.splat_i32(0); 8]; R];
+            let mut mins = totals;
+            for c in 0..8 {
+                columns[c][u].unit(isa, &mut unit);
+                (d[c], dmin[c]) = (unit.d, unit.dmin);
+                let (levels, scales) = (unit.levels.as_chunks().0, unit.scales.as_chunks().0);
+                for r in 0..R {
+                    let a = &a[r][u];
+                    let mut total = isa.splat_i32(0);
+                    for (s, a) in a.qs.as_chunks().0.iter().enumerate() {
+                        total = isa.dot32(total, &levels[s], a, scales[s]);
                     }
-                    acc[r] -= mins as f32 * (unit.dmin * da);
+                    totals[r][c] = total;
+                    if B::MINS {
+                        let sums = isa.ints(at(a.bsums.as_bytes(), 0));
+                        mins[r][c] = isa.dot_pairs(isa.splat_i32(0), isa.pairs_u8(&unit.mins), sums);
+                    }
                 }
-                acc[r] += isa.total(total) as f32 * (unit.d * da);
+            }
+            for r in 0..R {
+                let da = isa.splat(a[r][u].d.get());
+                if B::MINS {
+                    let mins = isa.to_f32(isa.totals(&mins[r]));
+                    acc[r] = isa.sub(acc[r], isa.mul(mins, isa.mul(isa.floats(&dmin), da)));
+                }
+                let dots = isa.to_f32(isa.totals(&totals[r]));
+                acc[r] = isa.add(acc[r], isa.mul(dots, isa.mul(isa.floats(&d), da)));
             }
         }
-        for r in 0..m {
-            sink.y[r * sink.stride + column] = acc[r];
+        for r in 0..R {
+            sink.put(row + r, first, &isa.array(acc[r]));
         }
     }
-}
-
-#[inline(always)]
-fn halves(x: &[i8; 32]) -> [&[i8; 16]; 2] {
-    let halves = x.as_chunks::<16>().0;
-    [&halves[0], &halves[1]]
 }

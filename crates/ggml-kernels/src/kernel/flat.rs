@@ -16,7 +16,7 @@ pub(crate) fn tile<I: Isa, L: FlatLayout, const R: usize, const C: usize, const 
     a: FlatPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[isa.splat(0.0); C]; R];
-    let table = table(isa, L::table());
+    let table = isa.twice(&L::table());
     let mins = if L::MIN { a.mins } else { a.scales };
     let mut units = a.quads.iter().zip(a.scales).zip(a.offsets).zip(mins);
     for w in w.chunks_exact(L::UNIT * C) {
@@ -45,16 +45,6 @@ pub(crate) fn tile<I: Isa, L: FlatLayout, const R: usize, const C: usize, const 
         }
     }
     acc
-}
-
-/// A table in both halves of a vector.
-#[inline(always)]
-pub(crate) fn table<I: Isa>(isa: I, table: [u8; 16]) -> I::B {
-    let mut twice = [0; 32];
-    for i in 0..32 {
-        twice[i] = table[i % 16];
-    }
-    isa.bytes(&twice)
 }
 
 /// Minus the offset times the sum of the levels, of each half of a unit.

@@ -3,7 +3,7 @@
 //! Per output, for each super-block in order: `acc -= f32(mins) * (dmin * da)` where the format has
 //! minimums, then `acc += f32(dots) * (d * da)`. Both sums over sub-blocks are exact integers.
 
-use super::flat::{step, table};
+use super::flat::step;
 use crate::isa::Isa;
 use crate::layout::{SuperLayout, at};
 use crate::panel::SuperPanel;
@@ -16,7 +16,7 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const R: usize, const C: usize, const
     a: SuperPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[isa.splat(0.0); C]; R];
-    let table = table(isa, L::table());
+    let table = isa.twice(&L::table());
     let mut chunks = a.quads.chunks_exact(8);
     let mut pairs = a.pairs.chunks_exact(L::SUBS / 2);
     let mut scales = a.scales.iter();

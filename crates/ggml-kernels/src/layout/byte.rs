@@ -98,11 +98,11 @@ pub(crate) fn unit_bytes(superblock: bool) -> usize {
 
 /// Expands one column's row of blocks into lane `c` of its units, `step` bytes apart.
 #[inline(always)]
-pub(crate) fn expand_flat<B: Flat>(row: &[B], c: usize, step: usize, out: &mut [u8]) {
+pub(crate) fn expand_flat<I: Isa, B: Flat>(isa: I, row: &[B], c: usize, step: usize, out: &mut [u8]) {
     let mut unit = FlatUnit::ZERO;
     let per_block = B::LEN / 32;
     for (u, out) in out.chunks_mut(step).enumerate() {
-        row[u / per_block].unit(u % per_block, &mut unit);
+        row[u / per_block].unit(isa, u % per_block, &mut unit);
         for (i, x) in [unit.d[0], unit.d[1], unit.m].into_iter().enumerate() {
             out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
         }
@@ -112,10 +112,10 @@ pub(crate) fn expand_flat<B: Flat>(row: &[B], c: usize, step: usize, out: &mut [
 
 /// [`expand_flat`] for super-blocks.
 #[inline(always)]
-pub(crate) fn expand_super<B: Super>(row: &[B], c: usize, step: usize, out: &mut [u8]) {
+pub(crate) fn expand_super<I: Isa, B: Super>(isa: I, row: &[B], c: usize, step: usize, out: &mut [u8]) {
     let mut unit = SuperUnit::ZERO;
     for (block, out) in row.iter().zip(out.chunks_mut(step)) {
-        block.unit(&mut unit);
+        block.unit(isa, &mut unit);
         for (i, x) in [unit.d, unit.dmin].into_iter().enumerate() {
             out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
         }

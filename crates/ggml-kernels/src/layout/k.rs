@@ -152,7 +152,7 @@ impl SuperLayout for Iq4Xsx8 {
     const CHUNK: usize = 128;
     with_scales! { 8 }
 
-    fn table() -> [u8; 16] {
+    fn table() -> [i8; 16] {
         raised(Iq4Nl::levels(), Self::OFFSET)
     }
 

@@ -22,8 +22,8 @@ pub(crate) struct Iq4Nlx8;
 pub(crate) struct Mxfp4x8;
 
 /// A table of levels, each plus `offset`.
-pub(super) fn raised(levels: &[i8; 16], offset: i32) -> [u8; 16] {
-    levels.map(|q| (i32::from(q) + offset) as u8)
+pub(super) fn raised(levels: &[i8; 16], offset: i32) -> [i8; 16] {
+    levels.map(|q| (i32::from(q) + offset) as i8)
 }
 
 /// Nibbles of quad `i`, vectors of 32 bytes from the start of `data` on.
@@ -73,7 +73,7 @@ impl FlatLayout for Iq4Nlx8 {
     const UNIT: usize = 144;
     const DATA: usize = 16;
 
-    fn table() -> [u8; 16] {
+    fn table() -> [i8; 16] {
         raised(Iq4Nl::levels(), Self::OFFSET)
     }
 
@@ -94,7 +94,7 @@ impl FlatLayout for Mxfp4x8 {
     const UNIT: usize = 144;
     const DATA: usize = 16;
 
-    fn table() -> [u8; 16] {
+    fn table() -> [i8; 16] {
         raised(Mxfp4::doubled_levels(), Self::OFFSET)
     }
 

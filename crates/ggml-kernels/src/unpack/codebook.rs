@@ -9,6 +9,7 @@ use ggml_blocks::simd::{Simd, SimdOp, dispatch_narrow};
 use ggml_blocks::{Block, F16};
 
 use super::{Super, SuperUnit};
+use crate::isa::Isa;
 
 const ONE: F16 = F16::from_bits(0x3C00);
 
@@ -47,7 +48,7 @@ fn odd(scales: &[u8; 8]) -> [i8; 16] {
 
 impl Super for Iq2Xxs {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         let mut plain = *self;
         plain.d = ONE;
         for s in 0..8 {
@@ -57,31 +58,31 @@ impl Super for Iq2Xxs {
             (out.scales[2 * s], out.scales[2 * s + 1]) = (scale, scale);
         }
         levels(&plain, 8.0, &mut out.levels);
-        out.d = self.d.to_f32() * 0.125;
+        out.d = isa.half(self.d) * 0.125;
     }
 }
 
 impl Super for Iq2Xs {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         levels(&Self { d: ONE, scales: [0; 8], ..*self }, 8.0, &mut out.levels);
         out.scales = odd(&self.scales);
-        out.d = self.d.to_f32() * 0.125;
+        out.d = isa.half(self.d) * 0.125;
     }
 }
 
 impl Super for Iq2S {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         levels(&Self { d: ONE, scales: [0; 8], ..*self }, 8.0, &mut out.levels);
         out.scales = odd(&self.scales);
-        out.d = self.d.to_f32() * 0.125;
+        out.d = isa.half(self.d) * 0.125;
     }
 }
 
 impl Super for Iq3Xxs {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         let mut plain = *self;
         plain.d = ONE;
         for s in 0..8 {
@@ -91,24 +92,24 @@ impl Super for Iq3Xxs {
             (out.scales[2 * s], out.scales[2 * s + 1]) = (scale, scale);
         }
         levels(&plain, 4.0, &mut out.levels);
-        out.d = self.d.to_f32() * 0.25;
+        out.d = isa.half(self.d) * 0.25;
     }
 }
 
 impl Super for Iq3S {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         levels(&Self { d: ONE, scales: [0; 4], ..*self }, 1.0, &mut out.levels);
         for i in 0..16 {
             out.scales[i] = 2 * (self.scales[i / 4] >> (i / 2 % 2 * 4) & 15) as i8 + 1;
         }
-        out.d = self.d.to_f32();
+        out.d = isa.half(self.d);
     }
 }
 
 impl Super for Iq1S {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         let mut plain = *self;
         plain.d = ONE;
         for s in 0..8 {
@@ -118,26 +119,26 @@ impl Super for Iq1S {
             (out.scales[2 * s], out.scales[2 * s + 1]) = (scale, scale);
         }
         levels(&plain, 8.0, &mut out.levels);
-        out.d = self.d.to_f32() * 0.125;
+        out.d = isa.half(self.d) * 0.125;
     }
 }
 
 impl Super for Iq1M {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         // The scale of scales 1.0 stands in the top nibbles: 0, 0, C, 3.
         let plain = Self { scales: [0, 0, 0, 0, 0, 0xC0, 0, 0x30], ..*self };
         levels(&plain, 8.0, &mut out.levels);
         out.scales = self.odd_scales();
-        out.d = self.d().to_f32() * 0.125;
+        out.d = isa.half(self.d()) * 0.125;
     }
 }
 
 impl Super for Tq1_0 {
     #[inline(always)]
-    fn unit(&self, out: &mut SuperUnit) {
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
         levels(&Self { d: ONE, ..*self }, 1.0, &mut out.levels);
         out.scales = [1; 16];
-        out.d = self.d.to_f32();
+        out.d = isa.half(self.d);
     }
 }

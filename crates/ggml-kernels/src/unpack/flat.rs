@@ -6,46 +6,34 @@ use ggml_blocks::formats::{
 };
 
 use super::{Flat, FlatUnit};
+use crate::isa::Isa;
 
-/// The low nibbles, then the high ones, each through `level`. Words, because their shifts vectorise.
+/// Levels through a table.
 #[inline(always)]
-fn nibbles(qs: &[u8; 16], level: impl Fn(u8) -> i8, out: &mut [i8; 32]) {
-    let words = out.as_chunks_mut::<8>().0;
-    for (i, qs) in qs.as_chunks::<8>().0.iter().enumerate() {
-        let word = u64::from_le_bytes(*qs);
-        for (half, word) in [word, word >> 4].into_iter().enumerate() {
-            let bytes = (word & 0x0F0F_0F0F_0F0F_0F0F).to_le_bytes();
-            words[2 * half + i] = zerocopy::transmute!(bytes);
-        }
-    }
-    for q in out {
-        *q = level(*q as u8);
-    }
+pub(super) fn look_up<I: Isa>(isa: I, table: &[i8; 16], index: I::B) -> [i8; 32] {
+    isa.signed(isa.lookup(isa.twice(table), index))
 }
 
-/// [`nibbles`] with a fifth bit, minus `offset`.
+/// Nibbles with a fifth bit.
 #[inline(always)]
-fn fives(qs: &[u8; 16], qh: [u8; 4], offset: i8, out: &mut [i8; 32]) {
-    nibbles(qs, |q| q as i8, out);
-    let high = u32::from_le_bytes(qh);
-    for j in 0..32 {
-        out[j] += (high >> j & 1) as i8 * 16 - offset;
-    }
+fn fives<I: Isa>(isa: I, qs: &[u8; 16], qh: [u8; 4]) -> I::B {
+    let high = isa.and(isa.mask(u32::from_le_bytes(qh)), isa.splat_byte(16));
+    isa.or(isa.nibbles(qs), high)
 }
 
 impl Flat for Q8_0 {
     #[inline(always)]
-    fn unit(&self, _: usize, out: &mut FlatUnit) {
+    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
         out.levels = self.qs;
-        out.d = [self.d.to_f32(); 2];
+        out.d = [isa.half(self.d); 2];
     }
 }
 
 impl Flat for Q4_0 {
     #[inline(always)]
-    fn unit(&self, _: usize, out: &mut FlatUnit) {
-        nibbles(&self.qs, |q| q as i8 - 8, &mut out.levels);
-        out.d = [self.d.to_f32(); 2];
+    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
+        out.levels = isa.signed(isa.sub_bytes(isa.nibbles(&self.qs), isa.splat_byte(8)));
+        out.d = [isa.half(self.d); 2];
     }
 }
 
@@ -53,18 +41,18 @@ impl Flat for Q4_1 {
     const MIN: bool = true;
 
     #[inline(always)]
-    fn unit(&self, _: usize, out: &mut FlatUnit) {
-        nibbles(&self.qs, |q| q as i8, &mut out.levels);
-        out.d = [self.d.to_f32(); 2];
-        out.m = self.m.to_f32();
+    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
+        out.levels = isa.signed(isa.nibbles(&self.qs));
+        out.d = [isa.half(self.d); 2];
+        out.m = isa.half(self.m);
     }
 }
 
 impl Flat for Q5_0 {
     #[inline(always)]
-    fn unit(&self, _: usize, out: &mut FlatUnit) {
-        fives(&self.qs, self.qh, 16, &mut out.levels);
-        out.d = [self.d.to_f32(); 2];
+    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
+        out.levels = isa.signed(isa.sub_bytes(fives(isa, &self.qs, self.qh), isa.splat_byte(16)));
+        out.d = [isa.half(self.d); 2];
     }
 }
 
@@ -72,27 +60,25 @@ impl Flat for Q5_1 {
     const MIN: bool = true;
 
     #[inline(always)]
-    fn unit(&self, _: usize, out: &mut FlatUnit) {
-        fives(&self.qs, self.qh, 0, &mut out.levels);
-        out.d = [self.d.to_f32(); 2];
-        out.m = self.m.to_f32();
+    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
+        out.levels = isa.signed(fives(isa, &self.qs, self.qh));
+        out.d = [isa.half(self.d); 2];
+        out.m = isa.half(self.m);
     }
 }
 
 impl Flat for Iq4Nl {
     #[inline(always)]
-    fn unit(&self, _: usize, out: &mut FlatUnit) {
-        let table = Self::levels();
-        nibbles(&self.qs, |q| table[usize::from(q)], &mut out.levels);
-        out.d = [self.d.to_f32(); 2];
+    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
+        out.levels = look_up(isa, Self::levels(), isa.nibbles(&self.qs));
+        out.d = [isa.half(self.d); 2];
     }
 }
 
 impl Flat for Mxfp4 {
     #[inline(always)]
-    fn unit(&self, _: usize, out: &mut FlatUnit) {
-        let table = Self::doubled_levels();
-        nibbles(&self.qs, |q| table[usize::from(q)], &mut out.levels);
+    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
+        out.levels = look_up(isa, Self::doubled_levels(), isa.nibbles(&self.qs));
         out.d = [self.half_scale(); 2];
     }
 }
@@ -101,36 +87,32 @@ impl Flat for Nvfp4 {
     const HALVES: bool = true;
 
     #[inline(always)]
-    fn unit(&self, index: usize, out: &mut FlatUnit) {
-        let (table, scales) = (Mxfp4::doubled_levels(), self.half_scales());
-        for half in 0..2 {
-            let s = 2 * index + half;
-            for j in 0..8 {
-                let q = self.qs[8 * s + j];
-                out.levels[16 * half + j] = table[usize::from(q & 15)];
-                out.levels[16 * half + 8 + j] = table[usize::from(q >> 4)];
-            }
-            out.d[half] = scales[s];
-        }
+    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
+        // Eight low nibbles of each sixteen weights, then the high ones.
+        let (qs, scales) = (&self.qs.as_chunks::<16>().0[index], self.half_scales());
+        let levels = look_up(isa, Mxfp4::doubled_levels(), isa.nibbles(qs));
+        let [a, b, c, d]: [[i8; 8]; 4] = zerocopy::transmute!(levels);
+        out.levels = zerocopy::transmute!([a, c, b, d]);
+        out.d = [scales[2 * index], scales[2 * index + 1]];
     }
 }
 
 impl Flat for Q1_0 {
     #[inline(always)]
-    fn unit(&self, index: usize, out: &mut FlatUnit) {
-        for j in 0..32 {
-            out.levels[j] = (self.qs[4 * index + j / 8] >> (j % 8) & 1) as i8 * 2 - 1;
-        }
-        out.d = [self.d.to_f32(); 2];
+    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
+        // -1, and twice -1 less where the bit is set.
+        let bits = isa.mask(u32::from_le_bytes(self.qs.as_chunks::<4>().0[index]));
+        out.levels = isa.signed(isa.sub_bytes(isa.sub_bytes(isa.splat_byte(255), bits), bits));
+        out.d = [isa.half(self.d); 2];
     }
 }
 
 impl Flat for Q2_0 {
     #[inline(always)]
-    fn unit(&self, index: usize, out: &mut FlatUnit) {
+    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
         for j in 0..32 {
             out.levels[j] = (self.qs[8 * index + j / 4] >> (2 * (j % 4)) & 3) as i8 - 1;
         }
-        out.d = [self.d.to_f32(); 2];
+        out.d = [isa.half(self.d); 2];
     }
 }

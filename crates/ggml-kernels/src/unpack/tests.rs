@@ -1,4 +1,5 @@
 use super::{Flat, FlatUnit, FormatOp, Super, SuperUnit, activations, with_format};
+use crate::isa::Portable;
 use ggml_blocks::{FORMATS, Kind, cast_blocks};
 
 /// Weights from a unit, in f64.
@@ -11,7 +12,7 @@ impl FormatOp for Rebuild<'_> {
         for block in cast_blocks::<B>(self.0).unwrap() {
             for index in 0..B::LEN / 32 {
                 let mut unit = FlatUnit::ZERO;
-                block.unit(index, &mut unit);
+                block.unit(Portable, index, &mut unit);
                 assert!(B::HALVES || unit.d[0].to_bits() == unit.d[1].to_bits());
                 assert!(B::MIN || unit.m == 0.0);
                 for i in 0..32 {
@@ -25,7 +26,7 @@ impl FormatOp for Rebuild<'_> {
     fn superblock<B: Super>(self) {
         for block in cast_blocks::<B>(self.0).unwrap() {
             let mut unit = SuperUnit::ZERO;
-            block.unit(&mut unit);
+            block.unit(Portable, &mut unit);
             for i in 0..256 {
                 let level = f64::from(unit.levels[i]) * f64::from(unit.scales[i / 16]);
                 let min = if B::MINS { f64::from(unit.dmin) * f64::from(unit.mins[i / 16]) } else { 0.0 };

@@ -1,6 +1,6 @@
 //! Every level, every way to multiply, the bits of the portable reference.
 
-use crate::{Random, bits, weight_formats};
+use crate::{Random, bits, rows, weight_formats};
 use ggml_blocks::GgmlType;
 use ggml_kernels::{Kernels, Level, Rhs, Scratch};
 
@@ -30,7 +30,7 @@ fn every_level_and_every_number_of_rows_agree() {
         let x = random.values(33 * k);
         let want = one_by_one(&x, &w);
         for kernels in Kernels::supported() {
-            for m in 1..=33 {
+            for m in rows() {
                 let got = matmul(kernels, &x[..m * k], &w);
                 assert!(bits(&got) == bits(&want[..m * n]), "{} {} m={m}", format.name(), kernels.level());
             }
@@ -64,4 +64,16 @@ fn random_bytes_are_no_all_nan() {
     let w = Rhs::new(GgmlType::Q4_K, &bytes, 64, 256).unwrap();
     let y = matmul(Kernels::best(), &random.values(256), &w);
     assert!(y.iter().filter(|y| y.is_finite()).count() > 32);
+}
+
+#[test]
+fn the_best_level_is_the_first_supported_one() {
+    let best = Kernels::best().level();
+    if let Ok(expected) = std::env::var("GGML_KERNELS_EXPECT") {
+        assert_eq!(best.name(), expected);
+    }
+    let cap = std::env::var("GGML_KERNELS_SIMD").ok();
+    assert!(cap.is_some() || Some(best) == Kernels::supported().map(Kernels::level).next());
+    assert_eq!(Kernels::up_to(Level::Portable).level(), Level::Portable);
+    assert!(Kernels::supported().all(|k| k.level() >= Level::Portable));
 }

@@ -1,5 +1,6 @@
 //! Integration tests: one binary.
 
+mod api;
 mod bits;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod emulator;
@@ -29,6 +30,14 @@ impl Random {
     /// Values within ±1.
     fn values(&mut self, len: usize) -> Vec<f32> {
         (0..len).map(|_| (self.next() >> 40) as f32 / 8_388_608.0 - 1.0).collect()
+    }
+}
+
+/// How many rows are multiplied at a time: 1 to 33, or a few where everything is slow.
+fn rows() -> Vec<usize> {
+    match std::env::var("GGML_KERNELS_GRID").as_deref() {
+        Ok("reduced") => vec![1, 4, 17],
+        _ => (1..=33).collect(),
     }
 }
 

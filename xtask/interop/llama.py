@@ -58,7 +58,9 @@ def ggml(folder):
 
 
 def llama(folder):
-    """libllama with the plainest of its CPU backends."""
+    """libllama with the plainest of its CPU backends; or a library of its own that has all it needs."""
+    if os.path.isfile(folder):
+        return signed(C.CDLL(folder))
     for name in ("libggml-base.so", "libggml-cpu-x64.so"):
         C.CDLL(os.path.join(folder, name), mode=C.RTLD_GLOBAL)
     find = lambda stem: next(n for n in sorted(os.listdir(folder)) if n.startswith(stem) and ".so" in n)
@@ -66,6 +68,11 @@ def llama(folder):
     backends = C.CDLL(os.path.join(folder, find("libggml.v")), mode=C.RTLD_GLOBAL)
     backends.ggml_backend_load_all_from_path(C.c_char_p(folder.encode()))
     library.llama_backend_init()
+    return signed(library)
+
+
+def signed(library):
+    """The library with the types of what is called in it."""
     library.llama_model_quantize_default_params.restype = Quantize
     library.llama_model_quantize.argtypes = [C.c_char_p, C.c_char_p, C.POINTER(Quantize)]
     library.llama_model_quantize.restype = C.c_uint32
@@ -145,14 +152,47 @@ class Reader:
         return self.take("<" + WIRE[kind])[0]
 
 
-def importance_of(path):
-    """Importance by name, from an importance file: sums divided by counts."""
+def importance_file(path):
+    """An importance file of either kind: values by name, datasets, chunks."""
+    with open(path, "rb") as file:
+        legacy = file.read(4) != b"GGUF"
+    return importance_dat(path) if legacy else importance_gguf(path)
+
+
+def importance_gguf(path):
+    """Sums divided by counts, one count for each expert."""
     import numpy as np
 
-    tensors = Reader(path).tensors
-    floats = lambda name: np.frombuffer(tensors[name][2].tobytes(), dtype=np.float32)
-    names = [n.removesuffix(".in_sum2") for n in tensors if n.endswith(".in_sum2")]
-    return {n: floats(f"{n}.in_sum2") / floats(f"{n}.counts")[0] for n in names}
+    reader = Reader(path)
+    floats = lambda name: np.frombuffer(reader.tensors[name][2].tobytes(), dtype=np.float32)
+    names = [n.removesuffix(".in_sum2") for n in reader.tensors if n.endswith(".in_sum2")]
+    entries = {}
+    for name in names:
+        counts = floats(f"{name}.counts")
+        sums = floats(f"{name}.in_sum2").reshape(counts.size, -1)
+        divided = np.divide(sums, counts[:, None], out=np.ones_like(sums), where=counts[:, None] > 0)
+        entries[name] = divided.reshape(-1)
+    return entries, reader.metadata["imatrix.datasets"], reader.metadata["imatrix.chunk_count"]
+
+
+def importance_dat(path):
+    """The older kind: values times calls."""
+    import numpy as np
+
+    with open(path, "rb") as file:
+        number = lambda: struct.unpack("<i", file.read(4))[0]
+        entries = {}
+        for _ in range(number()):
+            name = file.read(number()).decode()
+            calls, count = number(), number()
+            entries[name] = np.frombuffer(file.read(4 * count), dtype=np.float32) / np.float32(calls or 1)
+        chunks = number()
+        return entries, [file.read(number()).decode()], chunks
+
+
+def importance_of(path):
+    """Importance by name."""
+    return importance_file(path)[0]
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         ["kernels", ref only @ ..] => kernels::run(only),
         ["transcode", ref only @ ..] => transcode::run(only),
         ["ptqtp"] => run_command(cargo().args(["bench", "--package", "export-gguf", "--bench", "ptqtp"])),
-        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench transcode [TYPE...] | bench ptqtp"
+        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench transcode [CASE...] | bench ptqtp"
             .to_owned()),
     }
 }

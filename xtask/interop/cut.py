@@ -3,7 +3,8 @@ of the six parts that its file is published in.
 
 Matrices keep their first ROWS rows. The embedding takes its rows from the third part, where its end lies,
 and the output matrix from the first. The final norm lies elsewhere; ones stand for it. Metadata is the
-model's own, but for the number of blocks. Nothing runs this model, but it is all that a quantizer needs.
+model's own, but for the number of blocks and the vocabulary, which is left out. Nothing runs this model, but
+it is all that a quantizer needs.
 """
 
 import os
@@ -16,6 +17,7 @@ import numpy as np
 from llama import BY_ID, TYPES, Reader
 
 F32, F16 = TYPES["f32"][0], TYPES["f16"][0]
+ARRAY = 9
 
 
 class Head(Reader):
@@ -24,13 +26,14 @@ class Head(Reader):
     def __init__(self, path):
         self.data = np.memmap(path, dtype=np.uint8, mode="r")
         self.at = 0
-        _, _, count, self.pairs = self.take("<4sIQQ")
-        self.places = {}
-        for _ in range(self.pairs):
+        _, _, count, pairs = self.take("<4sIQQ")
+        self.pairs = {}
+        for _ in range(pairs):
+            begin = self.at
             key, kind = self.text(), self.take("<I")[0]
-            self.places[key] = self.at
             self.value(kind)
-        self.keys = bytearray(self.data[24 : self.at].tobytes())
+            if kind != ARRAY:
+                self.pairs[key] = self.data[begin : self.at].tobytes()
         self.infos = []
         for _ in range(count):
             name = self.text()
@@ -57,7 +60,8 @@ def main():
     head = Head(first)
     size = os.path.getsize(first)
     third = np.fromfile(third, dtype=np.uint8)
-    struct.pack_into("<I", head.keys, head.places["qwen2.block_count"] - 24, 2)
+    count = head.pairs["qwen2.block_count"]
+    head.pairs["qwen2.block_count"] = count[:-4] + struct.pack("<I", 2)
     tensors = []
     for name, dims, ident, offset in head.infos:
         row_len, rows = dims[0], min(most, dims[1]) if len(dims) > 1 else 1
@@ -72,7 +76,8 @@ def main():
         matrix = len(dims) > 1
         tensors.append((name, (row_len, rows) if matrix else (row_len,), data.astype(np.float16) if matrix else data))
     with open(out, "wb") as file:
-        file.write(struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), head.pairs) + head.keys)
+        file.write(struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(head.pairs)))
+        file.write(b"".join(head.pairs.values()))
         offset = 0
         for name, dims, data in tensors:
             file.write(struct.pack("<Q", len(name)) + name.encode())

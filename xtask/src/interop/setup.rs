@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Rows of each matrix in the cut model: its row lengths are what it is for.
-const ROWS: &str = "384";
+const ROWS: &str = "256";
 
 /// Where everything was put.
 pub(crate) struct Tools {

@@ -3,7 +3,7 @@
 import {getLlama, LlamaCompletion, LlamaLogLevel} from "node-llama-cpp";
 
 const llama = await getLlama({
-    gpu: false, build: "never", skipDownload: true, logLevel: LlamaLogLevel.error, maxThreads: 2
+    gpu: false, build: "never", skipDownload: true, logLevel: LlamaLogLevel.error, maxThreads: 1
 });
 for (const argument of process.argv.slice(2)) {
     const [modelPath, lora] = argument.split("+");

@@ -193,6 +193,9 @@ fn admit(path: &Path, force: bool, inputs: &[(PathBuf, FileId)]) -> Result<PathB
     if path.file_name().is_none() {
         return refused("not a file name");
     }
+    if path.as_os_str().as_encoded_bytes().last().is_some_and(|&b| std::path::is_separator(b.into())) {
+        return refused("names a folder; name a file in it");
+    }
     let dir = folder(path);
     match dir.metadata() {
         Err(e) => return Err(Error::io("use folder", dir)(e)),
@@ -200,7 +203,14 @@ fn admit(path: &Path, force: bool, inputs: &[(PathBuf, FileId)]) -> Result<PathB
         Ok(_) => {}
     }
     let meta = match path.metadata() {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(path.to_path_buf()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return match path.symlink_metadata() {
+                Ok(_) => {
+                    refused("is a link to a file that does not exist; remove it, or choose another name")
+                }
+                Err(_) => Ok(path.to_path_buf()),
+            };
+        }
         Err(e) => return Err(Error::io("look at", path)(e)),
         Ok(meta) => meta,
     };

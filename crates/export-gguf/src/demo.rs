@@ -89,7 +89,7 @@ impl Size {
 
 /// What the steps of a demo have in common.
 struct Demo<'a> {
-    options: Options,
+    options: Options<'static>,
     cancel: Cancel,
     out: &'a mut dyn Write,
 }

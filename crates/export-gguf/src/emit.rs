@@ -29,6 +29,17 @@ pub struct OutputFile {
     pub steps: Range<usize>,
 }
 
+impl OutputFile {
+    /// Path, size and number of tensors in JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "path": self.path.to_string_lossy(),
+            "bytes": self.layout.total_len(),
+            "tensors": self.steps.len(),
+        })
+    }
+}
+
 /// Lays out the output of `plan`: one file at `out`, or parts named after it.
 ///
 /// The rules of splitting are llama-gguf-split's: all metadata in the first part, tensors in order,
@@ -149,7 +160,9 @@ fn cut(steps: &[Step], split: Split, alignment: u32) -> Result<Vec<Range<usize>>
 
 /// `DIR/NAME-00001-of-00003.gguf` for `DIR/NAME.gguf` or `DIR/NAME`.
 fn part_path(out: &Path, no: u16, count: u16) -> PathBuf {
-    let name = out.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.strip_suffix(".gguf").unwrap_or(&name);
-    out.with_file_name(format!("{stem}-{no:05}-of-{count:05}.gguf"))
+    let is_gguf = out.extension().is_some_and(|e| e == "gguf");
+    let stem = if is_gguf { out.file_stem() } else { out.file_name() };
+    let mut name = stem.unwrap_or_default().to_os_string();
+    name.push(format!("-{no:05}-of-{count:05}.gguf"));
+    out.with_file_name(name)
 }

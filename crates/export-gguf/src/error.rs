@@ -55,6 +55,13 @@ pub enum Error {
     },
     /// The request as a whole is refused; says why and what to do.
     Refused(String),
+    /// The output is in place, and something after that failed.
+    Written {
+        /// The output.
+        path: PathBuf,
+        /// What failed.
+        source: Box<Self>,
+    },
 }
 
 impl Error {
@@ -96,6 +103,7 @@ impl Error {
             Self::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Usage(_) => 2,
             Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(1),
+            Self::Written { source, .. } => source.exit_code(),
             _ => 1,
         }
     }
@@ -129,6 +137,7 @@ impl fmt::Display for Error {
             }
             Self::Model(e) => e.fmt(f),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Written { path, source } => write!(f, "{} is written, but: {source}", path.display()),
             Self::Tensor { path, tensor, problem } => {
                 if let Some(path) = path {
                     write!(f, "{}: ", path.display())?;
@@ -145,6 +154,7 @@ impl StdError for Error {
             Self::Stdout(e) | Self::Io { source: e, .. } => Some(e),
             Self::Model(e) => Some(e),
             Self::File { source, .. } => Some(&**source),
+            Self::Written { source, .. } => Some(&**source),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ use crate::ptqtp;
 pub use edit::{Edit, MetaValue};
 pub(crate) use obstacle::Obstacles;
 pub use policy::plan;
-pub(crate) use policy::{FILE_TYPE, GGML_QNT_VERSION, QUANTIZATION_VERSION, fits, keys_of, weigh};
+pub(crate) use policy::{FILE_TYPE, GGML_QNT_VERSION, QUANTIZATION_VERSION, fits, keys_of, may_weigh, weigh};
 pub(crate) use print::{bits_per_weight, json};
 pub use print::{human_bytes, write_json, write_text};
 

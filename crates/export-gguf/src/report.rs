@@ -167,11 +167,7 @@ impl<'a> Report<'a> {
         if !self.fits.is_empty() {
             all["ptqtp"] = ptqtp::fits_json(self.fits);
         }
-        all["files"] = self
-            .files
-            .iter()
-            .map(|f| json!({ "path": f.path.to_string_lossy(), "bytes": f.layout.total_len() }))
-            .collect();
+        all["files"] = self.files.iter().map(OutputFile::json).collect();
         all["seconds"] = json!(self.elapsed.as_secs_f64());
         all["peak_rss"] = json!(self.peak_rss);
         serde_json::to_writer_pretty(&mut *out, &all)?;

@@ -14,6 +14,7 @@ mod weights;
 mod worker;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -34,7 +35,7 @@ pub const MAX_THREADS: usize = 256;
 
 /// How to run.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct Options<'a> {
     /// Worker threads: no more are started than there are chunks, nor than [`MAX_THREADS`].
     pub threads: NonZeroUsize,
     /// What to do with values that the target's range does not hold.
@@ -45,12 +46,21 @@ pub struct Options {
     pub measure: bool,
     /// Elements per chunk; the bytes do not depend on it. A multiple of every block length.
     pub chunk: u64,
+    /// Files that were read besides the source: no output may replace them.
+    pub inputs: &'a [PathBuf],
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Self { threads, overflow: Overflow::Refuse, force: false, measure: true, chunk: CHUNK_ELEMENTS }
+        Self {
+            threads,
+            overflow: Overflow::Refuse,
+            force: false,
+            measure: true,
+            chunk: CHUNK_ELEMENTS,
+            inputs: &[],
+        }
     }
 }
 
@@ -68,8 +78,8 @@ impl Observer for () {
     fn advance(&self, _bytes: u64) {}
 }
 
-/// Writes `files`, the layout of `plan`, from `source`, weighing with `imatrix` what the plan says. On success the files are in place; what
-/// happened to each step comes back in the plan's order.
+/// Writes `files`, the layout of `plan`, from `source`, weighing with `imatrix` what the plan says. On
+/// success the files are in place; what happened to each step comes back in the plan's order.
 ///
 /// # Errors
 /// When a value or the system objects, or `cancel` is set; every target is then as it was.
@@ -78,7 +88,7 @@ pub fn run(
     files: &[OutputFile],
     source: &dyn Source,
     imatrix: Option<&Imatrix>,
-    options: Options,
+    options: Options<'_>,
     observer: &dyn Observer,
     cancel: &Cancel,
 ) -> Result<Vec<Tally>, Error> {
@@ -86,6 +96,7 @@ pub fn run(
         files.iter().map(|f| Target { path: f.path.clone(), len: f.layout.total_len() }).collect();
     let mut inputs = source.inputs();
     inputs.extend(imatrix.and_then(Imatrix::path).map(std::path::Path::to_path_buf));
+    inputs.extend_from_slice(options.inputs);
     let staged = Staged::create(&targets, options.force, &inputs)?;
     for (i, file) in files.iter().enumerate() {
         staged.write_at(i, file.layout.header(), 0)?;
@@ -128,7 +139,7 @@ struct Shared<'a> {
     staged: &'a Staged,
     jobs: &'a chunk::Jobs<'a>,
     weights: weights::Weights<'a>,
-    options: Options,
+    options: Options<'a>,
     observer: &'a dyn Observer,
     cancel: &'a Cancel,
     /// The next chunk to take.

@@ -2,6 +2,7 @@
 //!
 //! Everything here has a plain fallback, so the rest of the crate knows no operating system.
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
@@ -25,6 +26,18 @@ pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io
         offset += n as u64;
     }
     Ok(())
+}
+
+/// A file name of these bytes, where the system has such names.
+#[cfg(unix)]
+pub(crate) fn file_name(bytes: &[u8]) -> Option<&OsStr> {
+    Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
+}
+
+/// As above, for systems whose names are text.
+#[cfg(not(unix))]
+pub(crate) fn file_name(bytes: &[u8]) -> Option<&OsStr> {
+    std::str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
 /// Gives `file` its final length and, where the filesystem can, its disk blocks: a full disk is

@@ -91,8 +91,8 @@ impl Model {
     pub fn tensors(&self) -> impl Iterator<Item = ModelTensor<'_>> {
         self.parts.iter().enumerate().flat_map(|(part, file)| {
             let gguf = file.gguf();
-            let count = gguf.tensors().len();
-            (0..count).filter_map(move |i| Some(ModelTensor { part, info: gguf.tensors().nth(i)? }))
+            let infos: Vec<TensorInfo<'_>> = gguf.tensors().collect();
+            infos.into_iter().map(move |info| ModelTensor { part, info })
         })
     }
 

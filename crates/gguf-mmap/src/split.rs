@@ -6,6 +6,7 @@
 
 use gguf_format::{Gguf, Value};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -107,11 +108,16 @@ impl PartName {
     /// Takes a path apart; `None` if its last component has another form.
     #[must_use]
     pub fn parse(path: &Path) -> Option<Self> {
-        let stem = path.file_name()?.to_str()?.strip_suffix(".gguf")?;
+        let name = path.file_name()?;
+        // Only the end of the name is text for sure.
+        let text = name.to_string_lossy();
+        let stem = text.strip_suffix(".gguf")?;
         let (rest, count) = stem.rsplit_once("-of-")?;
-        let (name, no) = rest.rsplit_once('-')?;
+        let (before, no) = rest.rsplit_once('-')?;
+        let cut = text.len() - before.len();
         let (no, count) = (number(no)?, number(count)?);
-        (no >= 1 && no <= count).then(|| Self { prefix: path.with_file_name(name), no, count })
+        let prefix = path.with_file_name(without_end(name, cut)?);
+        (no >= 1 && no <= count).then_some(Self { prefix, no, count })
     }
 
     /// The number of this part, from 1.
@@ -188,6 +194,20 @@ pub fn check_set(parts: &[(&Path, Gguf<'_>)]) -> Vec<(usize, SplitError)> {
         }
     }
     faults
+}
+
+/// A file name without its last `cut` bytes, which are ASCII.
+fn without_end(name: &OsStr, cut: usize) -> Option<&OsStr> {
+    let len = name.len().checked_sub(cut)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        Some(OsStr::from_bytes(name.as_bytes().get(..len)?))
+    }
+    #[cfg(not(unix))]
+    {
+        Some(OsStr::new(name.to_str()?.get(..len)?))
+    }
 }
 
 /// A number as `%05d` prints it.

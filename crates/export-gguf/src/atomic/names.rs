@@ -44,14 +44,20 @@ fn short(name: &OsStr) -> OsString {
 }
 
 /// `x.gguf` of a split part `x-00002-of-00005.gguf`; other names as they are.
-fn whole_name(name: &str) -> String {
-    let is_number = |s: &str| s.len() == 5 && s.bytes().all(|b| b.is_ascii_digit());
-    let split = name.strip_suffix(".gguf").and_then(|stem| {
-        let (rest, count) = stem.rsplit_once("-of-")?;
-        let (stem, no) = rest.rsplit_once('-')?;
-        (is_number(no) && is_number(count)).then(|| format!("{stem}.gguf"))
+fn whole_name(name: &[u8]) -> Vec<u8> {
+    let is_number = |s: &[u8]| s.len() == 5 && s.iter().all(u8::is_ascii_digit);
+    let split = name.strip_suffix(b".gguf").and_then(|stem| {
+        let (rest, count) = rsplit_once(stem, "-of-")?;
+        let (stem, no) = rsplit_once(rest, "-")?;
+        (is_number(no) && is_number(count)).then(|| [stem, b".gguf"].concat())
     });
-    split.unwrap_or_else(|| name.to_owned())
+    split.unwrap_or_else(|| name.to_vec())
+}
+
+/// What stands before and behind the last `mark`. Names need not be UTF-8.
+fn rsplit_once<'a>(name: &'a [u8], mark: &str) -> Option<(&'a [u8], &'a [u8])> {
+    let at = name.windows(mark.len()).rposition(|w| w == mark.as_bytes())?;
+    Some((&name[..at], &name[at + mark.len()..]))
 }
 
 /// Removes temporaries of `target`, and of split sets of that name, whose process is gone. What a killed
@@ -63,10 +69,10 @@ fn whole_name(name: &str) -> String {
 pub(super) fn remove_stale(target: &Path) {
     let dir = super::folder(target);
     let Ok(entries) = fs::read_dir(dir) else { return };
-    let wanted = whole_name(&short(target.file_name().unwrap_or_default()).to_string_lossy());
+    let wanted = whole_name(short(target.file_name().unwrap_or_default()).as_encoded_bytes());
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some((of, pid, moved)) = name.to_str().and_then(parse) else { continue };
+        let Some((of, pid, moved)) = parse(name.as_encoded_bytes()) else { continue };
         if whole_name(of) != wanted || (pid != std::process::id() && sys::process_runs(pid)) {
             continue;
         }
@@ -74,23 +80,24 @@ pub(super) fn remove_stale(target: &Path) {
         if !is_file || !File::open(entry.path()).is_ok_and(|f| sys::try_lock(&f)) {
             continue;
         }
+        let home = sys::file_name(of).map(|of| dir.join(of)).filter(|_| moved);
         // Failing to tidy up is no reason not to work.
-        let _ = match moved && dir.join(of).symlink_metadata().is_err() {
-            true => fs::rename(entry.path(), dir.join(of)),
-            false => fs::remove_file(entry.path()),
+        let _ = match home.filter(|home| home.symlink_metadata().is_err()) {
+            Some(home) => fs::rename(entry.path(), home),
+            None => fs::remove_file(entry.path()),
         };
     }
 }
 
 /// The target's name, the process id, and whether it was moved aside, of a name that [`marked`] made.
-fn parse(name: &str) -> Option<(&str, u32, bool)> {
-    let name = name.strip_prefix('.')?;
-    let (of, pid, moved) = match (name.rsplit_once(MARK), name.rsplit_once(ASIDE)) {
+fn parse(name: &[u8]) -> Option<(&[u8], u32, bool)> {
+    let name = name.strip_prefix(b".")?;
+    let (of, pid, moved) = match (rsplit_once(name, MARK), rsplit_once(name, ASIDE)) {
         (Some((of, pid)), _) => (of, pid, false),
         (None, Some((of, pid))) => (of, pid, true),
         (None, None) => return None,
     };
-    Some((of, pid.parse().ok()?, moved))
+    Some((of, std::str::from_utf8(pid).ok()?.parse().ok()?, moved))
 }
 
 #[cfg(test)]
@@ -123,10 +130,23 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn names_need_not_be_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join(sys::file_name(b"a\xff-00001-of-00002.gguf").unwrap());
+        let dead = u32::MAX - 1;
+        fs::write(aside(&target, dead), "old").unwrap();
+        fs::write(temp(&target, dead), "unfinished").unwrap();
+        remove_stale(&target);
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
     #[test]
     fn parts_are_known_by_their_set() {
-        assert_eq!(whole_name("m-00002-of-00005.gguf"), "m.gguf");
-        assert_eq!(whole_name("m-2-of-5.gguf"), "m-2-of-5.gguf");
-        assert_eq!(whole_name("m.gguf"), "m.gguf");
+        assert_eq!(whole_name(b"m-00002-of-00005.gguf"), b"m.gguf");
+        assert_eq!(whole_name(b"m-2-of-5.gguf"), b"m-2-of-5.gguf");
+        assert_eq!(whole_name(b"m.gguf"), b"m.gguf");
     }
 }

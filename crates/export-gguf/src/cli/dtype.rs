@@ -40,14 +40,19 @@ impl TypedValueParser for DtypeParser {
     }
 }
 
-/// The type of this name, or what is wrong with it and what there is.
+/// The type of this name or `verbatim`, or what is wrong with it and what there is.
 pub(super) fn parse(text: &str) -> Result<Dtype, String> {
     if text.eq_ignore_ascii_case(VERBATIM) {
         return Ok(Dtype::Verbatim);
     }
+    parse_type(text).map(Dtype::Type).map_err(|reason| format!("{reason}, {VERBATIM}"))
+}
+
+/// The type of this name, or what is wrong with it and what there is.
+pub(super) fn parse_type(text: &str) -> Result<GgmlType, String> {
     let ty = GgmlType::from_name(text);
     if let Some(ty) = ty.filter(|t| targets().any(|known| known == *t)) {
-        return Ok(Dtype::Type(ty));
+        return Ok(ty);
     }
     let reason = match ty.and_then(GgmlType::info).map(|i| i.kind) {
         Some(Kind::Removed) => format!("{text} was removed from ggml and cannot be written"),
@@ -55,6 +60,6 @@ pub(super) fn parse(text: &str) -> Result<Dtype, String> {
         Some(_) => format!("{text} has no encoder"),
         None => format!("{text} is no type"),
     };
-    let choices = names().collect::<Vec<_>>().join(", ");
+    let choices = targets().map(|t| t.to_string().to_lowercase()).collect::<Vec<_>>().join(", ");
     Err(format!("{reason}; there are: {choices}"))
 }

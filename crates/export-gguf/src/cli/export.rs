@@ -17,7 +17,7 @@ use crate::emit::{OutputFile, Split, lay_out};
 use crate::imatrix::Imatrix;
 use crate::lora::{self, Conversion, MergedSource};
 use crate::mix;
-use crate::plan::{self, Experts, Plan, Request};
+use crate::plan::{self, Experts, Plan, Request, human_bytes};
 use crate::progress::Progress;
 use crate::ptqtp::{Fits, Statistics};
 use crate::report::{Report, ReportFile};
@@ -240,7 +240,8 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
     let mut plan = plan.map_err(|e| e.in_file(from))?;
     lora::mark(&mut plan, &source, imatrix.as_ref()).map_err(|e| e.in_file(from))?;
     if args.dry_run {
-        return dry_run(args, &plan, &source, out).map_err(|e| e.in_file(from));
+        let files = planned_files(args, &plan, &source).map_err(|e| e.in_file(from))?;
+        return dry_run(args, &plan, &source, &files, out).map_err(|e| e.in_file(from));
     }
     execute(args, from, &source, &plan, imatrix.as_ref(), started, out)
 }
@@ -261,14 +262,16 @@ pub(super) fn execute(
     let cancel = Cancel::on_signals()?;
     let files = lay_out(plan, source, target, split(args)).map_err(|e| e.in_file(from))?;
     let defaults = Options::default();
+    let inputs: Vec<PathBuf> = args.imatrix.iter().chain(&args.mix.tensor_type_file).cloned().collect();
     let options = Options {
         threads: args.threads.unwrap_or(defaults.threads),
         overflow: args.overflow.into(),
         force: args.force,
         measure: !args.no_measure,
+        inputs: &inputs,
         ..defaults
     };
-    let report_file = report_file(args, source, &files)?;
+    let report_file = report_file(args, source, &inputs, &files)?;
     let progress = if args.quiet || args.json {
         Progress::silent()
     } else {
@@ -280,15 +283,22 @@ pub(super) fn execute(
     let tallies = done.map_err(|e| e.in_file(from))?;
     let fits = watch.fits.of(plan);
     let report = Report::new(plan, &files, &tallies, started.elapsed()).with_fits(&fits);
-    if let Some(file) = report_file {
-        file.write(&report, &cancel)?;
-    }
+    // The model stands, so a signal does not stop what is left to say about it.
+    report_file
+        .map_or(Ok(()), |file| file.write(&report, &Cancel::default()))
+        .and_then(|()| tell(args, &report, out))
+        .map_err(|e| Error::Written { path: target.clone(), source: Box::new(e) })?;
+    Ok(Outcome::Ok)
+}
+
+/// Prints what came of a run.
+fn tell(args: &ExportArgs, report: &Report<'_>, out: &mut dyn Write) -> Result<(), Error> {
     if args.json {
         report.write_json(out)?;
     } else if !args.quiet {
         report.write_text(args.verbose, out)?;
     }
-    Ok(Outcome::Ok)
+    Ok(out.flush()?)
 }
 
 /// Shows how far a run is, and gathers how well trit-planes fit.
@@ -311,28 +321,50 @@ impl Observer for Watch {
 fn report_file(
     args: &ExportArgs,
     source: &dyn Source,
+    inputs: &[PathBuf],
     files: &[OutputFile],
 ) -> Result<Option<ReportFile>, Error> {
     let Some(path) = &args.report else { return Ok(None) };
     let mut others = source.inputs();
-    others.extend(args.imatrix.clone());
+    others.extend_from_slice(inputs);
     others.extend(files.iter().map(|f| f.path.clone()));
-    if others.contains(path) {
+    if others.iter().any(|other| place(other) == place(path)) {
         return Err(Error::Usage(format!("--report: {} is another file of this run", path.display())));
     }
     ReportFile::create(path, args.force, &others).map(Some)
 }
 
-/// Prints the plan, and what adapters change.
+/// A path that is the same however its folder is spelled; the file need not exist.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// The files that a run would write, laid out so that a dry run refuses what the run would.
+pub(super) fn planned_files(
+    args: &ExportArgs,
+    plan: &Plan,
+    source: &dyn Source,
+) -> Result<Vec<OutputFile>, Error> {
+    let target = args.out.as_deref().unwrap_or(Path::new("out.gguf"));
+    lay_out(plan, source, target, split(args))
+}
+
+/// Prints the plan, what adapters change, and the files of a split set.
 fn dry_run(
     args: &ExportArgs,
     plan: &Plan,
     source: &MergedSource<'_>,
+    files: &[OutputFile],
     out: &mut dyn Write,
 ) -> Result<Outcome, Error> {
     let measured = lora::measure(source, &Cancel::on_signals()?)?;
     if args.json {
         let mut all = plan::json(plan);
+        all["files"] = files.iter().map(OutputFile::json).collect();
         if !source.adapters().is_empty() {
             all["adapters"] = lora::json(source, &measured);
         }
@@ -340,6 +372,10 @@ fn dry_run(
         writeln!(out)?;
     } else {
         plan::write_text(plan, out)?;
+        for file in files.iter().filter(|_| files.len() > 1) {
+            let (tensors, bytes) = (file.steps.len(), human_bytes(file.layout.total_len()));
+            writeln!(out, "{}: {tensors} tensors, {bytes}", file.path.display())?;
+        }
         lora::write_text(source, &measured, out)?;
     }
     Ok(Outcome::Ok)

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use fancy_regex::Regex;
 use gguf_format::GgmlType;
 
-use super::export::Dtype;
+use super::dtype::parse_type;
 use crate::Error;
 use crate::imatrix::Imatrix;
 use crate::mix::{self, FileType, Missing, Options, Override};
@@ -75,6 +75,8 @@ pub struct MixArgs {
     pub prune_layers: Vec<u32>,
 
     /// Set a metadata key in the output (int, float, bool or str); may be given several times
+    ///
+    /// An int becomes an unsigned number of 32 bits without its sign, as in llama-quantize.
     ///
     /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --mix copy --override-kv general.name=str:mine`
     #[arg(long, value_name = "KEY=TYPE:VALUE", requires = "mix", value_parser = parse_override_kv)]
@@ -201,13 +203,6 @@ fn parse_mix(text: &str) -> Result<Mix, String> {
     })
 }
 
-fn parse_type(text: &str) -> Result<GgmlType, String> {
-    match super::dtype::parse(text)? {
-        Dtype::Type(ty) => Ok(ty),
-        Dtype::Verbatim => Err("a type is needed here".into()),
-    }
-}
-
 fn parse_override(text: &str) -> Result<Override, String> {
     // llama-quantize cuts at the first `=` and lower-cases the pattern.
     let (pattern, ty) = text.split_once('=').ok_or("REGEX=TYPE is needed")?;
@@ -233,6 +228,9 @@ fn parse_override_kv(text: &str) -> Result<(String, MetaValue), String> {
     if key.is_empty() {
         return Err("the key is empty".into());
     }
+    if key.starts_with("split.") {
+        return Err("the split.* keys say how the file is cut, and are written by that".into());
+    }
     let value = match kind {
         // llama-quantize writes every integer as u32, without its sign.
         "int" => value
@@ -241,7 +239,10 @@ fn parse_override_kv(text: &str) -> Result<(String, MetaValue), String> {
             .and_then(|n| u32::try_from(n.unsigned_abs()).ok())
             .map(MetaValue::U32)
             .ok_or("no integer of 32 bits")?,
-        "float" => MetaValue::F32(value.parse::<f64>().map_err(|_| "no number")? as f32),
+        "float" => match value.parse::<f64>().map_err(|_| "no number")? as f32 {
+            value if value.is_finite() => MetaValue::F32(value),
+            _ => return Err("no number that 32 bits hold".into()),
+        },
         "bool" => MetaValue::Bool(value.parse().map_err(|_| "true or false is needed")?),
         "str" => MetaValue::String(value.into()),
         _ => return Err("the types are int, float, bool and str".into()),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use super::export::{Dtype, ExportArgs, execute};
+use super::export::{Dtype, ExportArgs, execute, planned_files};
 use crate::imatrix::Imatrix;
 use crate::plan::{self, Plan};
 use crate::ptqtp::{self, Composed, Options, Request};
@@ -115,6 +115,7 @@ pub(super) fn decompose(
     let plan = ptqtp::plan(source.tensors(), &source.model().gguf(), request);
     let plan = plan.map_err(|e| e.in_file(from))?;
     if args.dry_run {
+        planned_files(args, &plan, &source).map_err(|e| e.in_file(from))?;
         return print(args, &plan, out);
     }
     execute(args, from, &source, &plan, None, started, out)
@@ -130,6 +131,7 @@ pub(super) fn compose(args: &ExportArgs, from: &Path, out: &mut dyn Write) -> Re
     let source = Composed::new(planes).map_err(|e| e.in_file(from))?;
     let plan = source.plan(args.dtype.ty(), imatrix.as_ref()).map_err(|e| e.in_file(from))?;
     if args.dry_run {
+        planned_files(args, &plan, &source).map_err(|e| e.in_file(from))?;
         return print(args, &plan, out);
     }
     execute(args, from, &source, &plan, imatrix.as_ref(), started, out)

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::imatrix::Imatrix;
 use crate::plan::{
     Edit, FILE_TYPE, GGML_QNT_VERSION, MetaValue, Obstacles, Plan, QUANTIZATION_VERSION, Step, Weighting,
-    Why, fits,
+    Why, fits, may_weigh,
 };
 use crate::source::{SPLIT_KEYS, Source, Tensor};
 
@@ -126,9 +126,11 @@ pub fn plan(
         Edit::Append(QUANTIZATION_VERSION.into(), MetaValue::U32(GGML_QNT_VERSION)),
         Edit::Append(FILE_TYPE.into(), MetaValue::U32(file_type)),
     ];
-    keys.extend(SPLIT_KEYS.map(|key| Edit::Remove(key.into())));
+    let there = SPLIT_KEYS.into_iter().filter(|key| gguf.get(key).is_some());
+    keys.extend(there.map(|key| Edit::Remove(key.into())));
     keys.extend(request.overrides.iter().map(|(k, v)| Edit::Append(k.clone(), v.clone())));
     keys.extend(imatrix.into_iter().flat_map(|m| provenance(m, request.imatrix_name.as_deref())));
+    pruning.check()?;
     if let Some(count) = pruning.block_count() {
         keys.push(Edit::Append(format!("{}.block_count", hyper.architecture), MetaValue::U32(count)));
     }
@@ -143,7 +145,7 @@ fn kept<'a>(source: &'a dyn Source, request: &Request, pruning: &mut Pruning) ->
         .into_iter()
         .filter_map(|i| {
             let tensor = &tensors[i];
-            let rank = tensor.dims.iter().rposition(|&d| d > 1).map_or(1, |last| last + 1);
+            let rank = tensor.dims.iter().rposition(|&d| d != 1).map_or(1, |last| last + 1);
             let dims = tensor.dims.get(..rank).map_or_else(|| vec![1], <[u64]>::to_vec);
             Some(Kept { source: i, tensor, name: pruning.rename(&tensor.name)?, dims })
         })
@@ -192,12 +194,12 @@ impl Problems {
     fn check(self, has_imatrix: bool) -> Result<(), Error> {
         self.obstacles.check("or insist with --allow-requantize")?;
         if !self.without_importance.is_empty() {
-            let help = if has_imatrix {
-                "the importance matrix has none; see --imatrix-missing"
+            let names = self.without_importance.join(", ");
+            return Err(Error::Refused(if has_imatrix {
+                format!("no importance in the matrix (see --imatrix-missing) for {names}")
             } else {
-                "give an importance matrix with --imatrix"
-            };
-            return Err(Error::Refused(format!("{help}: {}", self.without_importance.join(", "))));
+                format!("an importance matrix is needed (give one with --imatrix) for {names}")
+            }));
         }
         Ok(())
     }
@@ -227,7 +229,10 @@ fn step(
         let wants = choice.needs_importance || takes(choice.ty) == Importance::Required;
         if weighting == Weighting::None && (wants || (imatrix.is_some() && !exempt)) {
             match request.missing {
-                Missing::Uniform if takes(choice.ty) != Importance::Ignored => weighting = Weighting::Uniform,
+                Missing::Uniform if takes(choice.ty) != Importance::Ignored => {
+                    may_weigh(&k.name, t.row_len())?;
+                    weighting = Weighting::Uniform;
+                }
                 Missing::Type(ty) => choice = Choice { ty, reason: Reason::ImportanceMissing, ..choice },
                 Missing::Refuse => problems.without_importance.push(k.name.clone()),
                 Missing::AsLlama if wants => {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Error;
+
 /// Which block gets which number.
 #[derive(Debug, Default)]
 pub(super) struct Pruning {
@@ -30,6 +32,18 @@ impl Pruning {
             Some(number)
         });
         to.map(|n| format!("{before}{n}{after}"))
+    }
+
+    /// That all blocks to leave out were there, once all tensors were renamed.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let absent: Vec<String> =
+            self.layers.iter().filter(|l| !self.mapped.contains_key(l)).map(u32::to_string).collect();
+        if absent.is_empty() {
+            return Ok(());
+        }
+        let last = self.mapped.keys().next_back();
+        let there = last.map_or_else(|| "there are none".to_owned(), |last| format!("the last is {last}"));
+        Err(Error::Refused(format!("--prune-layers: no block {}; {there}", absent.join(", "))))
     }
 
     /// The number of blocks that are left, once all tensors were renamed; `None` if nothing was asked for.
@@ -68,6 +82,10 @@ mod tests {
         ];
         assert_eq!(got, expect.map(|n| n.map(str::to_owned)));
         assert_eq!(p.block_count(), Some(3));
+        assert!(p.check().is_ok());
         assert_eq!(Pruning::new(&[]).block_count(), None);
+        let mut p = Pruning::new(&[1, 7]);
+        names.iter().for_each(|n| drop(p.rename(n)));
+        assert_eq!(p.check().unwrap_err().to_string(), "--prune-layers: no block 7; the last is 4");
     }
 }

@@ -113,9 +113,27 @@ pub(crate) fn weigh(steps: &mut [Step], imatrix: Option<&Imatrix>) -> Result<(),
     }))
 }
 
+/// The longest row that is quantized with importance, in elements: such a row is taken whole, as some
+/// encoders look at its mean square, so that this bounds memory.
+const LONGEST_WEIGHED_ROW: u64 = 1 << 24;
+
+/// Whether the rows of `name` are short enough to be quantized with importance.
+pub(crate) fn may_weigh(name: &str, row_len: u64) -> Result<(), Error> {
+    if row_len <= LONGEST_WEIGHED_ROW {
+        return Ok(());
+    }
+    Err(Error::tensor(
+        name,
+        format!(
+            "rows of {row_len} are too long to be quantized with importance, {LONGEST_WEIGHED_ROW} is the most"
+        ),
+    ))
+}
+
 /// Whether the entry of `name` has a value for each input channel of each matrix of a tensor of `dims`.
 pub(crate) fn fits(imatrix: &Imatrix, name: &str, dims: &[u64]) -> Result<(), Error> {
     let row_len = dims.first().copied().unwrap_or(1);
+    may_weigh(name, row_len)?;
     let experts: u64 = dims.iter().skip(2).product();
     let have = imatrix.values_len(name).unwrap_or(0) as u64;
     if row_len.checked_mul(experts) == Some(have) {

@@ -28,7 +28,9 @@ pub fn human_bytes(bytes: u64) -> String {
 pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let shape = |dims: &[u64]| dims.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
     let shapes: Vec<String> = plan.steps.iter().map(|s| shape(&s.dims)).collect();
-    let names = plan.steps.iter().map(|s| s.name.chars().count()).max().unwrap_or(0).max(4);
+    // A longer name sticks out.
+    let names = plan.steps.iter().map(|s| s.name.chars().count()).filter(|n| *n <= 100).max();
+    let names = names.unwrap_or(0).max(4);
     let wide = shapes.iter().map(String::len).max().unwrap_or(0).max(5);
     let header = ["name", "shape", "from", "to", "before", "after"];
     let [name, shape, from, to, before, after] = header;

@@ -140,8 +140,7 @@ impl<'a> Jobs<'a> {
 }
 
 /// The elements of a step's chunks. With importance a chunk is whole rows, however long: some encoders
-/// take the mean square of the row into account. The matrix has as many values as a row, so that memory
-/// stays in proportion to what was read.
+/// take the mean square of the row into account. The plan has bounded its length.
 fn encode_chunk(step: &Step, chunk: u64) -> u64 {
     let row_len = step.dims.first().copied().unwrap_or(1).max(1);
     if step.weighting == Weighting::None { chunk } else { (chunk / row_len).max(1) * row_len }

@@ -5,6 +5,7 @@ mod copy;
 mod demo;
 mod docs;
 mod importance;
+mod inputs;
 mod look;
 mod lora;
 mod mix_dry_runs;

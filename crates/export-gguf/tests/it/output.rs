@@ -29,18 +29,22 @@ fn targets_that_cannot_be_are_named_in_one_line() {
     place.write("in.gguf", &input);
     place.write("there.gguf", b"old");
     std::fs::create_dir(place.path("folder")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", place.path("dangling.gguf")).unwrap();
     let say = |out: &str| {
         let ran = place.run(&["--from-gguf", "in.gguf", "--out", out]);
         assert_eq!(ran.code, 1, "{out}");
         ran.err
     };
     insta::assert_snapshot!(
-        [say("there.gguf"), say("folder"), say("no/such/out.gguf"), say("in.gguf/x")].concat(),
+        ["there.gguf", "folder", "no/such/out.gguf", "in.gguf/x", "new.gguf/", "dangling.gguf"].map(say).concat(),
         @r"
     error: there.gguf: exists already; choose another name, or replace it with --force
     error: folder: is a folder; name a file in it
     error: cannot use folder no/such: No such file or directory (os error 2)
     error: in.gguf/x: its parent is not a folder
+    error: new.gguf/: names a folder; name a file in it
+    error: dangling.gguf: is a link to a file that does not exist; remove it, or choose another name
     "
     );
     assert_eq!(place.read("there.gguf"), b"old");

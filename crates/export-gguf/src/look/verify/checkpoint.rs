@@ -29,7 +29,7 @@ pub(super) fn examine(args: &VerifyArgs) -> Result<Report, Error> {
     Ok(Report {
         faults: log.count(Severity::Fault),
         warnings: log.count(Severity::Warning),
-        files: opened.as_ref().map_or(0, |c| c.parts().len()),
+        files: opened.as_ref().map_or(1, |c| c.parts().len()),
         tensors: opened.as_ref().map_or(0, |c| c.tensors().count()),
         bytes_checked: checked,
         log,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::adapter::Factor;
+use super::adapter::{Factor, Matrix};
 use super::kernel::{add_product, set_length};
 use super::resolve::{Merge, Op, Order};
 use crate::Error;
@@ -17,9 +17,22 @@ pub(super) struct Loaded {
 
 #[derive(Debug)]
 enum Values {
-    Product { left: Vec<f32>, right: Vec<f32>, rank: usize, scale: f32, magnitude: Option<Vec<f32>> },
-    Add { vector: Vec<f32>, scale: f32 },
-    Replace { with: Vec<f32>, plus: f32 },
+    Product {
+        left: Vec<f32>,
+        right: Vec<f32>,
+        rank: usize,
+        scale: f32,
+        magnitude: Option<Vec<f32>>,
+    },
+    Add {
+        vector: Vec<f32>,
+        scale: f32,
+    },
+    /// Read piece by piece: it is as large as the tensor.
+    Replace {
+        with: Matrix,
+        plus: f32,
+    },
 }
 
 impl Loaded {
@@ -30,10 +43,10 @@ impl Loaded {
                 right: factor(right)?,
                 rank: usize::try_from(*rank).unwrap_or(usize::MAX),
                 scale: *scale as f32,
-                magnitude: magnitude.map(super::Matrix::read).transpose()?,
+                magnitude: magnitude.map(Matrix::read).transpose()?,
             },
             Op::Add { vector, scale } => Values::Add { vector: vector.read()?, scale: *scale as f32 },
-            Op::Replace { with, plus } => Values::Replace { with: with.read()?, plus: *plus },
+            Op::Replace { with, plus } => Values::Replace { with: (*with).clone(), plus: *plus },
         };
         Ok(Self { rows: merge.rows.clone(), order: merge.order, values })
     }
@@ -53,36 +66,32 @@ impl Loaded {
             let piece = &mut values[(first - start) as usize..(last - start) as usize];
             let column = (first - row * width) as usize;
             let own = self.order.source(row - self.rows.start) as usize;
-            self.row(piece, own, column, width as usize)
-                .ok_or_else(|| format!("row {row} is all zero, so DoRA cannot give it a length"))?;
+            self.row(piece, own, column, width as usize).map_err(|e| format!("row {row} {e}"))?;
         }
         Ok(())
     }
 
-    /// Changes a piece of one row, which is the adapter's row `own`.
-    fn row(&self, piece: &mut [f32], own: usize, column: usize, width: usize) -> Option<()> {
+    /// Changes a piece of one row, which is the adapter's row `own`. An error goes on from `row N`.
+    fn row(&self, piece: &mut [f32], own: usize, column: usize, width: usize) -> Result<(), String> {
         match &self.values {
             Values::Product { left, right, rank, scale, magnitude } => {
                 add_product(piece, &left[own * rank..(own + 1) * rank], right, width, column, *scale);
-                match magnitude {
-                    Some(m) => set_length(piece, m[own]).then_some(()),
-                    None => Some(()),
+                if magnitude.as_ref().is_some_and(|m| !set_length(piece, m[own])) {
+                    return Err("is all zero, so DoRA cannot give it a length".to_owned());
                 }
             }
             Values::Add { vector, scale } => {
                 piece.iter_mut().for_each(|v| *v += vector[own] * scale);
-                Some(())
             }
             Values::Replace { with, plus } => {
-                let from = own * width + column;
-                piece.copy_from_slice(&with[from..from + piece.len()]);
+                with.read_at(own * width + column, piece).map_err(|e| format!("of {}: {e}", with.name()))?;
                 // Adding zero would turn -0 into 0.
                 if *plus != 0.0 {
                     piece.iter_mut().for_each(|v| *v += plus);
                 }
-                Some(())
             }
         }
+        Ok(())
     }
 }
 

@@ -106,6 +106,24 @@ impl Matrix {
         Ok(out)
     }
 
+    /// The values from element `start` on, as many as `out` holds.
+    pub(in super::super) fn read_at(&self, start: usize, out: &mut [f32]) -> Result<(), String> {
+        let (bytes, block) = (self.bytes().unwrap_or_default(), self.format.block_len());
+        let end = start + out.len();
+        let blocks = start / block..end.div_ceil(block);
+        let decode = |blocks: Range<usize>, out: &mut [f32]| {
+            self.format.decode_range(bytes, blocks, out).map_err(|e| e.to_string())
+        };
+        if start.is_multiple_of(block) && end.is_multiple_of(block) {
+            return decode(blocks, out);
+        }
+        let mut whole = vec![0.0; blocks.len() * block];
+        decode(blocks, &mut whole)?;
+        let from = start % block;
+        out.copy_from_slice(&whole[from..from + out.len()]);
+        Ok(())
+    }
+
     fn decode(&self, bytes: &[u8], blocks: Range<usize>, out: &mut [f32]) -> Result<(), Error> {
         self.format
             .decode_range(bytes, blocks, out)

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 mod bench;
 mod ci;
 mod codegen;
+mod cross;
 mod examples;
 mod fetch;
 mod golden;
@@ -30,6 +31,7 @@ const TASKS: &[Task] = &[
     ("bench", bench::run, "codecs, kernels or transcode: speed against ggml, in alternation"),
     ("ci", ci::run, "all that continuous integration runs, each step timed"),
     ("codegen", codegen::run, "codebooks and docs/blocks.md; --check compares"),
+    ("cross", cross::run, "the kernels' tests on other processors, under qemu"),
     ("examples", examples::run, "runs every example of every crate"),
     ("golden", golden::run, "makes golden/ from ggml; --check, --against VERSION"),
     ("interop", interop::run, "our files in other tools, and their bytes against ours"),

@@ -51,6 +51,17 @@ impl Loaded {
         Ok(Self { rows: merge.rows.clone(), order: merge.order, values })
     }
 
+    /// The memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let values = match &self.values {
+            Values::Product { left, right, magnitude, .. } => {
+                left.len() + right.len() + magnitude.as_ref().map_or(0, Vec::len)
+            }
+            Values::Add { vector: values, .. } | Values::Replace { with: values, .. } => values.len(),
+        };
+        values * size_of::<f32>()
+    }
+
     /// The rows of the tensor that change.
     pub(super) fn rows(&self) -> Range<u64> {
         self.rows.clone()

@@ -14,8 +14,9 @@ use super::resolve::{Merge, sides};
 use crate::Error;
 use crate::source::{Source, Tensor};
 
-/// How many tensors' factors are kept: two, as threads pass from one tensor to the next at different times.
-const KEPT: usize = 2;
+/// The factors of two tensors are kept in any case, as threads pass from one to the next at different times; of
+/// more, which is when tensors are small and threads many, as long as all take no more than so many bytes.
+const KEPT: usize = 16 << 20;
 
 /// A source whose tensors are those of another, some with changed values: these are computed row by row as
 /// they are asked for, with the factors of the tensors at hand in memory. All others pass through.
@@ -81,7 +82,10 @@ impl<'a> MergedSource<'a> {
             return Ok(found.clone());
         }
         // Room is made before more is read.
-        kept.truncate(KEPT - 1);
+        let bytes = |list: &[Loaded]| list.iter().map(Loaded::bytes).sum::<usize>();
+        while kept.len() > 1 && kept.iter().map(|(_, f)| bytes(f)).sum::<usize>() > KEPT {
+            kept.pop_back();
+        }
         let factors: Factors = Arc::new(merges.iter().map(Loaded::read).collect::<Result<_, _>>()?);
         kept.push_front((index, factors.clone()));
         Ok(factors)

@@ -124,8 +124,9 @@ impl Config {
                 path,
                 "init_lora_weights",
                 format_args!(
-                    "{other}: this way of initialising changes the base, and the adapter belongs to the changed \
-                     one; save it converted (path_initial_model_for_weight_conversion)"
+                    "{}: this way of initialising changes the base, and the adapter belongs to the changed \
+                     one; save it converted (path_initial_model_for_weight_conversion)",
+                    other.to_string().escape_debug()
                 ),
             ),
         }

@@ -57,7 +57,8 @@ impl Loaded {
             Values::Product { left, right, magnitude, .. } => {
                 left.len() + right.len() + magnitude.as_ref().map_or(0, Vec::len)
             }
-            Values::Add { vector: values, .. } | Values::Replace { with: values, .. } => values.len(),
+            Values::Add { vector, .. } => vector.len(),
+            Values::Replace { .. } => 0,
         };
         values * size_of::<f32>()
     }

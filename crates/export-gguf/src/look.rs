@@ -14,6 +14,8 @@ pub mod selftest;
 mod table;
 pub mod tensors;
 mod text;
+
+pub(crate) use text::plural;
 pub mod verify;
 
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::atomic::{Staged, Target};
 use crate::emit::OutputFile;
+use crate::look::plural;
 use crate::plan::{self, Plan, Step, bits_per_weight, human_bytes};
 use crate::ptqtp::{self, Fit};
 use crate::run::Tally;
@@ -106,8 +107,7 @@ impl<'a> Report<'a> {
         let groups = self.groups(each);
         let label = |g: &Group<'_>| match each {
             true => g.first.name.clone(),
-            false if g.tensors == 1 => "1 tensor".to_owned(),
-            false => format!("{} tensors", g.tensors),
+            false => plural(g.tensors, "tensor"),
         };
         let wide = groups.iter().map(|g| label(g).len()).max().unwrap_or(0);
         for g in &groups {
@@ -140,8 +140,8 @@ impl<'a> Report<'a> {
         };
         writeln!(
             out,
-            "{first}{parts}: {} tensors, {} -> {}, {:.3} bits per weight, {:.2} s, peak RSS {rss}",
-            self.plan.steps.len(),
+            "{first}{parts}: {}, {} -> {}, {:.3} bits per weight, {:.2} s, peak RSS {rss}",
+            plural(self.plan.steps.len(), "tensor"),
             human_bytes(self.plan.bytes().0),
             human_bytes(self.total_len()),
             self.bits(),

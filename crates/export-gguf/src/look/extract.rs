@@ -56,10 +56,22 @@ pub struct ExtractArgs {
 }
 
 /// The rows asked for: a start, and an end if one was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rows {
     start: u64,
     end: Option<u64>,
+}
+
+impl Rows {
+    /// These rows of a tensor that has `all`, or why it has them not.
+    fn within(self, all: u64) -> Result<Range<u64>, String> {
+        let rows = self.start..self.end.unwrap_or(all);
+        if rows.end > all || rows.start > rows.end {
+            let end = self.end.map_or_else(String::new, |end| end.to_string());
+            return Err(format!("rows {}..{end} are not within its {all}", rows.start));
+        }
+        Ok(rows)
+    }
 }
 
 fn parse_rows(text: &str) -> Result<Rows, String> {
@@ -154,19 +166,13 @@ impl<'a> Values<'a> {
             let file = args.input.file.display();
             return Err(Error::Refused(format!("{file}: no tensor {shown}; `tensors` lists all")));
         };
-        let refused = |problem: String| Error::tensor(shown.clone(), problem);
+        let refused = |problem: String| Error::tensor(shown.clone(), problem).in_file(&args.input.file);
         let info = tensor.info;
         let format = Format::of(info.ty()).filter(|_| info.decodable()).ok_or_else(|| {
             let name = info.ty().name().map_or_else(String::new, |n| format!(" ({n})"));
             refused(format!("type id {}{name} cannot be decoded", info.ty().0))
         })?;
-        let all = info.rows();
-        let asked = args.rows.unwrap_or(Rows { start: 0, end: None });
-        let rows = asked.start..asked.end.unwrap_or(all);
-        if rows.end > all || rows.start > rows.end {
-            let end = asked.end.map_or_else(String::new, |end| end.to_string());
-            return Err(refused(format!("rows {}..{end} are not within its {all}", rows.start)));
-        }
+        let rows = args.rows.unwrap_or_default().within(info.rows()).map_err(refused)?;
         let too_large = || refused("too large for this machine".into());
         let per_row = info.row_len() / u64::from(info.block_len());
         let block = |row: u64| usize::try_from(row.checked_mul(per_row)?).ok();

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Edit, MetaValue, Plan, Weighting};
+use crate::look::plural;
 use serde_json::{Value, json};
 
 /// `1.5 MiB` and the like, bytes below 10 KiB as they are.
@@ -46,8 +47,8 @@ pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let (before, after) = plan.bytes();
     writeln!(
         out,
-        "{} tensors, {} -> {} ({:.3} bits per weight)",
-        plan.steps.len(),
+        "{}, {} -> {} ({:.3} bits per weight)",
+        plural(plan.steps.len(), "tensor"),
         human_bytes(before),
         human_bytes(after),
         bits_per_weight(after, plan.elements())

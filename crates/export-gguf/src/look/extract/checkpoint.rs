@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::json;
 use super::super::text::Text;
-use super::{CHUNK, ExtractArgs, Report, Rows, to_le};
+use super::{CHUNK, ExtractArgs, Report, to_le};
 use crate::atomic::{Staged, Target};
 use crate::st::{Checkpoint, StTensor, format_of};
 use crate::{Cancel, Error, Outcome};
@@ -64,15 +64,11 @@ impl<'a> Values<'a> {
             let file = args.input.file.display();
             return Err(Error::Refused(format!("{file}: no tensor {shown}; `tensors` lists all")));
         };
-        let refused = |problem: String| Error::tensor(shown.clone(), problem);
+        let refused = |problem: String| Error::tensor(shown.clone(), problem).in_file(&args.input.file);
         format_of(tensor.info.dtype()).map_err(|e| refused(e.to_string()))?;
         let row_len = tensor.info.shape().last().copied().unwrap_or(1);
         let all = tensor.info.elements().checked_div(row_len).unwrap_or(0);
-        let Rows { start, end } = args.rows.unwrap_or(Rows { start: 0, end: None });
-        let rows = start..end.unwrap_or(all);
-        if rows.end > all || rows.start > rows.end {
-            return Err(refused(format!("rows {}..{} are not within its {all}", rows.start, rows.end)));
-        }
+        let rows = args.rows.unwrap_or_default().within(all).map_err(refused)?;
         // The rows are within a tensor in memory, so nothing below leaves 64 bits but the last product.
         let elements = rows.start * row_len..rows.end * row_len;
         let len = (elements.end - elements.start).checked_mul(4);

@@ -22,6 +22,9 @@ pub(super) fn examine(args: &VerifyArgs) -> Result<Report, Error> {
         for finding in checkpoint.findings() {
             log.warning(&args.input.file, finding);
         }
+        if checkpoint.parts().is_empty() {
+            log.warning(&args.input.file, "the index names no tensors");
+        }
         if !args.no_values {
             checked = checkpoint.tensors().map(|t| check(checkpoint, t, &mut log)).sum();
         }

@@ -31,6 +31,8 @@ pub(super) struct Free<'a, const K: usize, const N: usize> {
 struct Lane {
     group: usize,
     busy: bool,
+    /// Whether all its finite weights are small enough for [`distances_order`].
+    small: bool,
     solution: Solution,
 }
 
@@ -59,7 +61,11 @@ impl<const K: usize, const N: usize> SimdOp for Free<'_, K, N> {
                 }
             }
             let values = values::<K, N>(&lanes, self.tuples);
-            sums = pass::<S, K, N>(simd, &x, &values, &codes);
+            sums = if distances_order(&lanes, &values) {
+                pass::<S, K, N, false>(simd, &x, &values, &codes)
+            } else {
+                pass::<S, K, N, true>(simd, &x, &values, &codes)
+            };
         }
     }
 }
@@ -88,12 +94,18 @@ fn take(
         state.busy = false;
         return;
     };
+    let mut small = true;
     for (column, &w) in x.iter_mut().zip(group) {
         column[lane] = w;
+        small &= w.abs() <= LARGE || !w.is_finite();
     }
     *sums = Sums::of_signs(group);
-    *state =
-        Lane { group: *next, busy: true, solution: Solution { scales: [1.0; 3], ..Solution::default() } };
+    *state = Lane {
+        group: *next,
+        busy: true,
+        small,
+        solution: Solution { scales: [1.0; 3], ..Solution::default() },
+    };
     *next += 1;
 }
 
@@ -107,6 +119,32 @@ fn values<const K: usize, const N: usize>(lanes: &[Lane; LANES], tuples: &[Tuple
         }
     }
     out
+}
+
+/// Between these, f32 squares of differences are ordered as the differences are.
+const LARGE: f32 = (1_u64 << 60) as f32;
+const SMALL: f32 = 1.0 / (1_u64 << 36) as f32;
+
+/// Whether the nearest value can be found without squares, in all lanes at work.
+///
+/// Rounded squares of f32 numbers differ where the numbers do, because neighbours' squares are more than
+/// a rounding apart, unless they overflow or underflow. Nothing here is large enough to overflow. A square
+/// underflows below 2^-63; two different values cannot both be that near, for they are 0 or at least 2^-36 large,
+/// and so at least 2^-60 apart.
+#[inline(always)]
+fn distances_order<const N: usize>(lanes: &[Lane; LANES], values: &[F8; N]) -> bool {
+    let mut fine = [true; LANES];
+    for i in 0..N {
+        for l in 0..LANES {
+            let size = values[i][l].abs();
+            fine[l] &= (SMALL..=LARGE).contains(&size) | (size == 0.0);
+        }
+    }
+    let mut all = true;
+    for l in 0..LANES {
+        all &= !lanes[l].busy | (fine[l] & lanes[l].small);
+    }
+    all
 }
 
 /// Weights between two readings of the packed sums.
@@ -136,7 +174,7 @@ fn codes<const N: usize>(tuples: &[Tuple; N]) -> [u32; N] {
 
 /// Finds the trits of all weights and sums them up.
 #[inline(always)]
-fn pass<S: Simd, const K: usize, const N: usize>(
+fn pass<S: Simd, const K: usize, const N: usize, const SQUARES: bool>(
     simd: S,
     x: &[F8; GROUP],
     values: &[F8; N],
@@ -145,26 +183,35 @@ fn pass<S: Simd, const K: usize, const N: usize>(
     let mut rhs = [[0.0_f64; LANES]; K];
     let mut count = [[0_u32; LANES]; 3];
     let mut cross = [[0_u32; LANES]; 3];
+    let mut code = [[0_u32; LANES]; STRIDE];
+    let mut signed = [[0.0_f32; LANES]; STRIDE];
     for x in x.as_chunks::<STRIDE>().0 {
+        for (code, x) in code.iter_mut().zip(x) {
+            *code = if SQUARES {
+                nearest(simd, *x, values, codes)
+            } else {
+                nearest_by_distance(simd, *x, values, codes)
+            };
+        }
+        // Through memory and in long loops, which the compiler vectorizes; lane by lane it does not.
         let mut packed = [0_u32; LANES];
-        for x in x {
-            let code = nearest(simd, *x, values, codes);
+        for code in &code {
             for l in 0..LANES {
                 packed[l] = packed[l].wrapping_add(code[l]);
             }
-            for p in 0..K {
-                let mut signed = [0.0; LANES];
-                for l in 0..LANES {
-                    let set = (code[l] >> (4 * p) & 1).wrapping_neg();
-                    let sign = code[l] << p & 1 << 31;
-                    signed[l] = f32::from_bits((x[l].to_bits() ^ sign) & set);
-                }
+        }
+        for p in 0..K {
+            let (code, x) = (code.as_flattened(), x.as_flattened());
+            for (i, signed) in signed.as_flattened_mut().iter_mut().enumerate() {
+                let set = (code[i] >> (4 * p) & 1).wrapping_neg();
+                let sign = code[i] << p & 1 << 31;
+                *signed = f32::from_bits((x[i].to_bits() ^ sign) & set);
+            }
+            for signed in &signed {
                 for l in 0..LANES {
                     rhs[p][l] += f64::from(signed[l]);
                 }
             }
-        }
-        for p in 0..K {
             for l in 0..LANES {
                 count[p][l] += packed[l] >> (4 * p) & 15;
                 cross[p][l] += packed[l] >> CROSS[p] & 31;
@@ -195,4 +242,35 @@ pub(super) fn nearest<S: Simd, const N: usize>(simd: S, x: F8, values: &[F8; N],
         (least, code) = simd.keep_less(square, [codes[i]; LANES], least, code);
     }
     code
+}
+
+/// [`nearest`] where [`distances_order`] holds: two operations less that only some of a CPU's units can do.
+#[inline(always)]
+fn nearest_by_distance<S: Simd, const N: usize>(simd: S, x: F8, values: &[F8; N], codes: &[u32; N]) -> U8 {
+    let mut least = distance(simd, x, values[0]);
+    let mut code = [codes[0]; LANES];
+    // A loop would not be unrolled.
+    macro_rules! candidates {
+        ($($i:literal)+) => { $(
+            if $i < N {
+                let next = distance(simd, x, values[$i]);
+                code = simd.keep_less(next, [codes[$i]; LANES], least, code).1;
+                // Bits of numbers that are not negative are ordered as the numbers are; NaN stay NaN.
+                for l in 0..LANES {
+                    least[l] = f32::from_bits(least[l].to_bits().min(next[l].to_bits()));
+                }
+            }
+        )+ };
+    }
+    candidates! { 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 }
+    code
+}
+
+#[inline(always)]
+fn distance<S: Simd>(simd: S, x: F8, value: F8) -> F8 {
+    let mut out = simd.sub(x, value);
+    for l in 0..LANES {
+        out[l] = f32::from_bits(out[l].to_bits() & 0x7fff_ffff);
+    }
+    out
 }

@@ -110,6 +110,47 @@ fn one_group_at_a_time_finds_the_same_scales() {
     }
 }
 
+/// Groups of several kinds and sizes, among them such as have many equally near levels.
+fn many_groups() -> Vec<f32> {
+    let mut w: Vec<f32> = weights(400 * GROUP).collect();
+    for (g, group) in w.chunks_mut(GROUP).enumerate() {
+        let scale = 2_f32.powi([0, -6, -30, -38, -45, -64, 20, 52, 64, 100][g % 10]);
+        for (i, x) in group.iter_mut().enumerate() {
+            let shape = [*x, *x * *x * *x, (*x * 9.0).round(), (*x * 26.0).round() / 2.0, x.signum() * 0.25];
+            *x = shape[g / 10 % 5] * scale;
+            if g % 7 == 3 && i % 50 == g % 50 {
+                *x = [f32::NAN, f32::INFINITY, 0.0][i % 3];
+            }
+            if g % 11 == 5 && i == 77 {
+                *x *= 3e4;
+            }
+        }
+    }
+    w
+}
+
+#[test]
+fn side_by_side_is_one_after_the_other() {
+    let w = many_groups();
+    for (fit, planes, tied) in FITS {
+        let options = options(planes, tied);
+        for level in Level::supported() {
+            let found = with_level(level, || in_order(&w, &options)).unwrap();
+            let (mut rounds, mut trits) = (0, [[0; 3]; GROUP]);
+            for (g, group) in w.chunks(GROUP).enumerate() {
+                let alone = solve_group(group, &options, &mut trits).unwrap();
+                rounds += u64::from(alone.rounds);
+                for p in 0..planes {
+                    let scale = ggml_blocks::F16::from_f32(alone.scales[p].abs().min(65504.0));
+                    let block = found.planes[p][g].d;
+                    assert_eq!(block.to_bits(), scale.to_bits(), "{fit}, group {g}, plane {p}, {level}");
+                }
+            }
+            assert_eq!(found.statistics.rounds, rounds, "{fit}, {level}");
+        }
+    }
+}
+
 #[test]
 fn threads_change_nothing() {
     let (rows, row_len) = (700, 512);

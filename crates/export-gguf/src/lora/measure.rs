@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::apply::Loaded;
-use super::merged::MergedSource;
+use super::merged::{MergedSource, check_base, check_merged};
 use super::resolve::{Merge, sides};
 use crate::source::Source;
 use crate::{Cancel, Error};
@@ -52,10 +52,13 @@ fn tensor<'s, 'a>(
         let len = usize::try_from((last - first) * width).unwrap_or(0);
         plain.resize(len, 0.0);
         base.values(index, first * width, &mut plain)?;
+        let at = first * width;
+        let of_tensor = |e| Error::tensor(&t.name, e);
+        check_base(&plain, at, width).map_err(of_tensor)?;
         changed.clone_from(&plain);
         for (merge, sum) in loaded.iter().zip(&mut sums) {
             before.clone_from(&changed);
-            merge.apply(&mut changed, first * width, width).map_err(|e| Error::tensor(&t.name, e))?;
+            merge.apply(&mut changed, at, width).map_err(of_tensor)?;
             let own = merge.rows();
             let (from, to) = (own.start.clamp(first, last), own.end.clamp(first, last));
             let range = ((from - first) * width) as usize..((to - first) * width) as usize;
@@ -64,6 +67,7 @@ fn tensor<'s, 'a>(
                 sum.1 += f64::from(plain[i]).powi(2);
             }
         }
+        check_merged(&changed, at, width).map_err(of_tensor)?;
         if let Some(bytes) = t.ty.row_bytes(last * width).zip(t.ty.row_bytes(first * width)) {
             base.release(index, bytes.1..bytes.0);
         }

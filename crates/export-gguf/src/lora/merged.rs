@@ -103,9 +103,7 @@ pub(super) fn merged_values(
 ) -> Result<(), Error> {
     let (_, width) = sides(&base.tensors()[index].dims);
     let apply = |values: &mut [f32], start| {
-        let mut all = factors.iter();
-        all.try_for_each(|m| m.apply(values, start, width))
-            .map_err(|e| Error::tensor(&base.tensors()[index].name, e))
+        merge_into(values, start, width, factors).map_err(|e| Error::tensor(&base.tensors()[index].name, e))
     };
     if !merges.iter().any(Merge::needs_whole_rows) {
         base.values(index, start, out)?;
@@ -119,6 +117,30 @@ pub(super) fn merged_values(
     let from = (start - first) as usize;
     out.copy_from_slice(&rows[from..from + out.len()]);
     Ok(())
+}
+
+/// Applies all changes to `values`, which begin at element `start`. Neither what they change nor what comes
+/// of it may be infinite or no number.
+fn merge_into(values: &mut [f32], start: u64, width: u64, factors: &[Loaded]) -> Result<(), String> {
+    check_base(values, start, width)?;
+    factors.iter().try_for_each(|m| m.apply(values, start, width))?;
+    check_merged(values, start, width)
+}
+
+/// That the base has only numbers where something is merged.
+pub(super) fn check_base(values: &[f32], start: u64, width: u64) -> Result<(), String> {
+    finite(values, start, width, "in the base: nothing can be merged into that")
+}
+
+/// That only numbers come of a merge.
+pub(super) fn check_merged(values: &[f32], start: u64, width: u64) -> Result<(), String> {
+    finite(values, start, width, "after the merge: the adapter's values or its scale are too large")
+}
+
+fn finite(values: &[f32], start: u64, width: u64, what: &str) -> Result<(), String> {
+    let Some(at) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
+    let element = start + at as u64;
+    Err(format!("{} in row {}, column {} {what}", values[at], element / width, element % width))
 }
 
 impl Source for MergedSource<'_> {

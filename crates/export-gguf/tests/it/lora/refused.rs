@@ -91,6 +91,30 @@ fn values_that_are_no_numbers() {
     assert!(said.contains("lora_B.weight: NaN at element 5 is not finite"), "{said}");
 }
 
+/// Finite factors whose product is not would make a whole tensor infinite, in any target type.
+#[test]
+fn merges_that_leave_the_numbers() {
+    let place = Place::new();
+    let large = pair(V, 2, 4, 8).map(|(name, shape, v)| (name, shape, v.iter().map(|_| 1e20).collect()));
+    peft(&place, "adapter", &config(json!({})), &large);
+    for more in [&[][..], &["--dtype", "f16"], &["--overflow", "clamp"], &["--mix", "bf16"], &["--dry-run"]] {
+        let said = place.refuse(&base("qwen3", F32), &[&["--adapters", "adapter"], more].concat());
+        assert!(
+            said.contains("blk.0.attn_v.weight: inf in row 0, column 0 after the merge"),
+            "{more:?}: {said}"
+        );
+    }
+    let mut broken = base("qwen3", F32);
+    let at = {
+        let gguf = gguf_format::Gguf::parse(&broken).unwrap();
+        gguf.tensor("blk.0.attn_v.weight").unwrap().file_offset() as usize + 4 * 9
+    };
+    broken[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    peft(&place, "small", &config(json!({})), &pair(V, 2, 4, 8));
+    let said = place.refuse(&broken, &["--adapters", "small"]);
+    assert!(said.contains("NaN in row 1, column 1 in the base"), "{said}");
+}
+
 /// ggml-org/llama.cpp#5824, huggingface/peft#2405: where the head is the embedding, one cannot change alone.
 #[test]
 fn tied_heads() {

@@ -24,7 +24,7 @@ pub(super) struct Config {
     #[serde(default)]
     pub(super) use_dora: Flag,
     #[serde(default)]
-    lora_bias: Flag,
+    pub(super) lora_bias: Flag,
     #[serde(default)]
     rank_pattern: Pattern,
     #[serde(default)]

@@ -199,6 +199,11 @@ fn pieces_of(
         (None, true) => problems.add(path, name, "use_dora is set, but lora_magnitude_vector is missing"),
         _ => {}
     }
+    match (&bias, config.lora_bias.is_set()) {
+        (Some(b), false) => problems.add(path, b.name(), "a bias of lora_B, but lora_bias is not set"),
+        (None, true) => problems.add(path, name, "lora_bias is set, but lora_B.bias is missing"),
+        _ => {}
+    }
     (low.root, low.promised, low.magnitude) = (config.use_rslora.is_set(), promised, magnitude);
     let rank = low.right.sides().map_or(1, |(rank, _)| rank.max(1));
     if let Some(vector) = bias {

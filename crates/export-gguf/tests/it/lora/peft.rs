@@ -121,6 +121,10 @@ fn bias_of_b_is_added_or_refused() {
     let config = config(json!({"lora_bias": true}));
     let said = refuses(&config, &all(&[&v, std::slice::from_ref(&bias)]));
     assert!(said.contains("no such tensor in the base: blk.0.attn_v.bias"), "{said}");
+    let said = refuses(&config, &v);
+    assert!(said.contains("lora_bias is set, but lora_B.bias is missing"), "{said}");
+    let said = refuses(&self::config(json!({})), &all(&[&v, std::slice::from_ref(&bias)]));
+    assert!(said.contains("a bias of lora_B, but lora_bias is not set"), "{said}");
 
     let tensors = [&DECODER[..], &[("blk.0.attn_v.bias", &[4])]].concat();
     let base = with(keys("qwen2"), GgmlType::F32, &tensors);

@@ -28,6 +28,7 @@ pub struct Report<'a> {
     elapsed: Duration,
     peak_rss: Option<u64>,
     fits: &'a [Fit],
+    merged: &'a [String],
 }
 
 /// Tensors that fared alike.
@@ -44,13 +45,20 @@ impl<'a> Report<'a> {
     /// A report of a run that has just ended.
     #[must_use]
     pub fn new(plan: &'a Plan, files: &'a [OutputFile], tallies: &'a [Tally], elapsed: Duration) -> Self {
-        Self { plan, files, tallies, elapsed, peak_rss: sys::peak_rss(), fits: &[] }
+        Self { plan, files, tallies, elapsed, peak_rss: sys::peak_rss(), fits: &[], merged: &[] }
     }
 
     /// Adds how well trit-planes fit.
     #[must_use]
     pub fn with_fits(mut self, fits: &'a [Fit]) -> Self {
         self.fits = fits;
+        self
+    }
+
+    /// Adds the names of the tensors that adapters were merged into.
+    #[must_use]
+    pub fn with_merged(mut self, merged: &'a [String]) -> Self {
+        self.merged = merged;
         self
     }
 
@@ -126,6 +134,9 @@ impl<'a> Report<'a> {
                 step.name, tally.overflows, step.to, tally.largest
             )?;
         }
+        if !self.merged.is_empty() {
+            writeln!(out, "adapters merged into {}", plural(self.merged.len(), "tensor"))?;
+        }
         let worst = self.worst();
         if worst.len() > 1 {
             let list: Vec<String> =
@@ -166,6 +177,9 @@ impl<'a> Report<'a> {
         all["worst"] = self.worst().iter().map(|(s, _)| s.name.as_str()).collect();
         if !self.fits.is_empty() {
             all["ptqtp"] = ptqtp::fits_json(self.fits);
+        }
+        if !self.merged.is_empty() {
+            all["merged"] = json!(self.merged);
         }
         all["files"] = self.files.iter().map(OutputFile::json).collect();
         all["seconds"] = json!(self.elapsed.as_secs_f64());

@@ -81,6 +81,11 @@ pub trait Source: Sync {
     /// When the stored values cannot be decoded or are no numbers.
     fn values(&self, index: usize, start: u64, out: &mut [f32]) -> Result<(), Error>;
 
+    /// Whether the values of tensor `index` are a model's with adapters merged into them.
+    fn is_merged(&self, _index: usize) -> bool {
+        false
+    }
+
     /// Announces that a range of tensor `index`, in bytes, will be read soon.
     fn prefetch(&self, _index: usize, _range: Range<u64>) {}
 

@@ -282,7 +282,11 @@ pub(super) fn execute(
     watch.progress.finish();
     let tallies = done.map_err(|e| e.in_file(from))?;
     let fits = watch.fits.of(plan);
-    let report = Report::new(plan, &files, &tallies, started.elapsed()).with_fits(&fits);
+    let merged: Vec<String> = (0..source.tensors().len())
+        .filter(|&i| source.is_merged(i))
+        .map(|i| source.tensors()[i].name.clone())
+        .collect();
+    let report = Report::new(plan, &files, &tallies, started.elapsed()).with_fits(&fits).with_merged(&merged);
     // The model stands, so a signal does not stop what is left to say about it.
     report_file
         .map_or(Ok(()), |file| file.write(&report, &Cancel::default()))

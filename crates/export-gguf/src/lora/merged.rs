@@ -183,6 +183,10 @@ impl Source for MergedSource<'_> {
         }
     }
 
+    fn is_merged(&self, index: usize) -> bool {
+        self.touches(index)
+    }
+
     fn prefetch(&self, index: usize, range: Range<u64>) {
         self.base.prefetch(index, range);
     }

@@ -77,3 +77,20 @@ fn senseless_command_lines() {
     assert!(run(&["--adapters", "adapter", "--alpha", "0"]).contains("other than 0"));
     assert!(run(&["--allow-requantize"]).contains("--dtype or --mix"));
 }
+
+/// Also where another option gives the reason for a tensor's type.
+#[test]
+fn a_run_tells_what_was_merged() {
+    let place = Place::new();
+    place.write("in.gguf", &base("qwen3", GgmlType::F32));
+    let module = "model.layers.0.self_attn.v_proj";
+    peft(&place, "adapter", &config(json!({})), &pair(module, 2, 4, 8));
+    for more in [&[][..], &["--dtype", "f16"], &["--mix", "f16"]] {
+        let args = ["--from-gguf", "in.gguf", "--out", "o.gguf", "--force", "--adapters", "adapter"];
+        let ran = place.run(&[&args[..], more].concat());
+        assert!(ran.out.contains("adapters merged into 1 tensor\n"), "{more:?}: {}{}", ran.out, ran.err);
+        let ran = place.run(&[&args[..], more, &["--json"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(report["merged"], json!(["blk.0.attn_v.weight"]), "{more:?}");
+    }
+}

@@ -90,7 +90,7 @@ fn a_run_tells_what_was_merged() {
         let ran = place.run(&[&args[..], more].concat());
         assert!(ran.out.contains("adapters merged into 1 tensor\n"), "{more:?}: {}{}", ran.out, ran.err);
         let ran = place.run(&[&args[..], more, &["--json"]].concat());
-        let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(report["merged"], json!(["blk.0.attn_v.weight"]), "{more:?}");
     }
 }

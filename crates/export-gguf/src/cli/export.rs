@@ -230,9 +230,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
     let named = dtype.is_some() || args.mix.names_types();
     lora::check_types(&source, Conversion { named, requantize }).map_err(|e| e.in_file(from))?;
     let request = Request { dtype, experts, requantize };
-    let imatrix =
-        args.imatrix.as_ref().map(Imatrix::open).transpose().map_err(|e| Error::Refused(e.to_string()))?;
-    let imatrix = imatrix.and_then(|m| args.mix.filter(m));
+    let imatrix = importance(args)?;
     let plan = match args.mix.request(args.imatrix.as_deref())? {
         Some(request) => mix::plan(&source, &gguf, &request, imatrix.as_ref()),
         None => plan::plan(source.tensors(), request, imatrix.as_ref()),
@@ -244,6 +242,13 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<Outcome, Err
         return dry_run(args, &plan, &source, &files, out).map_err(|e| e.in_file(from));
     }
     execute(args, from, &source, &plan, imatrix.as_ref(), started, out)
+}
+
+/// The importance matrix, if one is given and has entries that are wanted.
+pub(super) fn importance(args: &ExportArgs) -> Result<Option<Imatrix>, Error> {
+    let Some(path) = &args.imatrix else { return Ok(None) };
+    let imatrix = Imatrix::open(path).map_err(|e| Error::Refused(e.to_string()))?;
+    Ok(args.mix.filter(imatrix))
 }
 
 /// Writes what is planned, and tells what came of it.

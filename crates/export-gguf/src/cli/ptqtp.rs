@@ -7,8 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use super::export::{Dtype, ExportArgs, execute, planned_files};
-use crate::imatrix::Imatrix;
+use super::export::{Dtype, ExportArgs, execute, importance, planned_files};
 use crate::plan::{self, Plan};
 use crate::ptqtp::{self, Composed, Options, Request};
 use crate::source::{GgufSource, Source};
@@ -124,9 +123,7 @@ pub(super) fn decompose(
 /// Turns planes into weights.
 pub(super) fn compose(args: &ExportArgs, from: &Path, out: &mut dyn Write) -> Result<Outcome, Error> {
     let started = Instant::now();
-    let imatrix =
-        args.imatrix.as_ref().map(Imatrix::open).transpose().map_err(|e| Error::Refused(e.to_string()))?;
-    let imatrix = imatrix.and_then(|m| args.mix.filter(m));
+    let imatrix = importance(args)?;
     let planes = GgufSource::open(from, args.lenient)?;
     let source = Composed::new(planes).map_err(|e| e.in_file(from))?;
     let plan = source.plan(args.dtype.ty(), imatrix.as_ref()).map_err(|e| e.in_file(from))?;

@@ -48,12 +48,6 @@ impl<'a> MergedSource<'a> {
         Self { base, adapters, merges: by_tensor, kept: Mutex::default() }
     }
 
-    /// Whether tensor `index` is changed.
-    #[must_use]
-    pub fn touches(&self, index: usize) -> bool {
-        self.merges.contains_key(&index)
-    }
-
     /// The changes, by tensor and then in the order in which they apply.
     pub fn merges(&self) -> impl Iterator<Item = &Merge<'a>> {
         self.merges.values().flatten()
@@ -170,7 +164,7 @@ impl Source for MergedSource<'_> {
     }
 
     fn bytes(&self, index: usize, range: Range<u64>) -> Option<&[u8]> {
-        if self.touches(index) { None } else { self.base.bytes(index, range) }
+        if self.is_merged(index) { None } else { self.base.bytes(index, range) }
     }
 
     fn values(&self, index: usize, start: u64, out: &mut [f32]) -> Result<(), Error> {
@@ -184,7 +178,7 @@ impl Source for MergedSource<'_> {
     }
 
     fn is_merged(&self, index: usize) -> bool {
-        self.touches(index)
+        self.merges.contains_key(&index)
     }
 
     fn prefetch(&self, index: usize, range: Range<u64>) {

@@ -31,7 +31,7 @@ pub fn check_types(source: &MergedSource<'_>, conversion: Conversion) -> Result<
         .tensors()
         .iter()
         .enumerate()
-        .filter(|(i, t)| source.touches(*i) && t.ty.info().is_some_and(|i| i.kind == Kind::Block))
+        .filter(|(i, t)| source.is_merged(*i) && t.ty.info().is_some_and(|i| i.kind == Kind::Block))
         .map(|(_, t)| format!("{} ({})", t.name, t.ty))
         .collect();
     if quantized.is_empty() {
@@ -56,7 +56,7 @@ pub fn mark(plan: &mut Plan, source: &MergedSource<'_>, imatrix: Option<&Imatrix
         let name = &source.tensors()[lost.tensor].name;
         return Err(Error::tensor(name, "an adapter changes it, and it is left out (--prune-layers)"));
     }
-    for step in plan.steps.iter_mut().filter(|s| s.from == s.to && source.touches(s.source)) {
+    for step in plan.steps.iter_mut().filter(|s| s.from == s.to && source.is_merged(s.source)) {
         step.why = Why::Merged;
         if !targets().any(|t| t == step.to) {
             return Err(Error::tensor(

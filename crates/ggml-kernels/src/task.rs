@@ -3,16 +3,16 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use ggml_blocks::{GgmlType, cast_blocks};
+use ggml_blocks::{Block, GgmlType, cast_blocks};
 
 use crate::isa::{Isa, KernelOp, Token};
 use crate::kernel::{Sink, direct, flat, float, super_block};
-use crate::layout::byte::{FlatBytes, SuperBytes, expand_flat, expand_super, unit_bytes};
+use crate::layout::byte::{FlatBytes, SuperBytes, expand_flat, expand_super};
 use crate::layout::pack::{FlatPack, LayoutOp, SuperPack, with_layout};
 use crate::layout::{FlatLayout, SuperLayout};
 use crate::lhs::LhsRef;
 use crate::packed::Packed;
-use crate::panel::{Panels, Shape, panels};
+use crate::panel::{FlatPanel, Panels, Shape, SuperPanel, panels};
 use crate::rhs::Rhs;
 use crate::scratch::Buffers;
 use crate::unpack::{Flat, FormatOp, Super, with_format};
@@ -122,14 +122,14 @@ impl LayoutOp for Tiles<'_> {
     fn flat<L: FlatPack>(self) {
         let Tiles { token, lhs, panels, .. } = self;
         self.batches(L::UNIT * (lhs.k / 32), |w, column, sink| {
-            flat_tiles::<L>(token, w, lhs, panels, column, sink);
+            tiles::<FlatTiles<L>>(token, w, lhs, panels, column, sink);
         });
     }
 
     fn superblock<L: SuperPack>(self) {
         let Tiles { token, lhs, panels, .. } = self;
         self.batches(L::UNIT * (lhs.k / 256), |w, column, sink| {
-            super_tiles::<L>(token, w, lhs, panels, column, sink);
+            tiles::<SuperTiles<L>>(token, w, lhs, panels, column, sink);
         });
     }
 }
@@ -158,39 +158,30 @@ impl FormatOp for Direct<'_> {
     type Output = ();
 
     fn flat<B: Flat>(self) {
-        struct Op<'a, 'b, B, const R: usize>(&'a [B], LhsRef<'a>, usize, &'a mut Sink<'b>);
-        impl<B: Flat, const R: usize> KernelOp for Op<'_, '_, B, R> {
-            type Output = ();
-            #[inline(always)]
-            fn run<I: Isa>(self, isa: I) {
-                direct::flat::<I, B, R>(isa, self.0, self.1, self.2, self.3);
-            }
-        }
-        let Self { token, rows, lhs, mut sink } = self;
-        let rows: &[B] = cast_blocks(rows).unwrap_or(&[]);
-        for (first, count) in panels(lhs.m(), 2) {
-            match count {
-                2 => token.plain().run(Op::<B, 2>(rows, lhs, first, &mut sink)),
-                _ => token.plain().run(Op::<B, 1>(rows, lhs, first, &mut sink)),
-            }
-        }
+        self.few::<FlatFormat<B>>();
     }
 
     fn superblock<B: Super>(self) {
-        struct Op<'a, 'b, B, const R: usize>(&'a [B], LhsRef<'a>, usize, &'a mut Sink<'b>);
-        impl<B: Super, const R: usize> KernelOp for Op<'_, '_, B, R> {
+        self.few::<SuperFormat<B>>();
+    }
+}
+
+impl Direct<'_> {
+    fn few<T: Unpacked>(self) {
+        struct Op<'a, 'b, T: Unpacked, const R: usize>(&'a [T::Block], LhsRef<'a>, usize, &'a mut Sink<'b>);
+        impl<T: Unpacked, const R: usize> KernelOp for Op<'_, '_, T, R> {
             type Output = ();
             #[inline(always)]
             fn run<I: Isa>(self, isa: I) {
-                direct::superblock::<I, B, R>(isa, self.0, self.1, self.2, self.3);
+                T::few::<I, R>(isa, self.0, self.1, self.2, self.3);
             }
         }
         let Self { token, rows, lhs, mut sink } = self;
-        let rows: &[B] = cast_blocks(rows).unwrap_or(&[]);
+        let rows: &[T::Block] = cast_blocks(rows).unwrap_or(&[]);
         for (first, count) in panels(lhs.m(), 2) {
             match count {
-                2 => token.plain().run(Op::<B, 2>(rows, lhs, first, &mut sink)),
-                _ => token.plain().run(Op::<B, 1>(rows, lhs, first, &mut sink)),
+                2 => token.plain().run(Op::<T, 2>(rows, lhs, first, &mut sink)),
+                _ => token.plain().run(Op::<T, 1>(rows, lhs, first, &mut sink)),
             }
         }
     }
@@ -210,62 +201,39 @@ impl FormatOp for Expanded<'_> {
     type Output = ();
 
     fn flat<B: Flat>(mut self) {
-        struct Op<'a, B>(&'a [B], usize, usize, &'a mut [u8]);
-        impl<B: Flat> KernelOp for Op<'_, B> {
-            type Output = ();
-            #[inline(always)]
-            fn run<I: Isa>(self, isa: I) {
-                expand_flat(isa, self.0, self.1, self.2, self.3);
-            }
-        }
         let (token, lhs, panels) = (self.token, self.lhs, self.panels);
-        self.batches::<B>(
-            false,
-            |row, lane, step, out| token.plain().run(Op::<B>(row, lane, step, out)),
-            |w, column, sink| match (B::HALVES, B::MIN) {
-                (true, _) => flat_tiles::<FlatBytes<true, false>>(token, w, lhs, panels, column, sink),
-                (_, true) => flat_tiles::<FlatBytes<false, true>>(token, w, lhs, panels, column, sink),
-                _ => flat_tiles::<FlatBytes<false, false>>(token, w, lhs, panels, column, sink),
-            },
-        );
+        self.batches::<FlatFormat<B>>(|w, column, sink| match (B::HALVES, B::MIN) {
+            (true, _) => tiles::<FlatTiles<FlatBytes<true, false>>>(token, w, lhs, panels, column, sink),
+            (_, true) => tiles::<FlatTiles<FlatBytes<false, true>>>(token, w, lhs, panels, column, sink),
+            _ => tiles::<FlatTiles<FlatBytes<false, false>>>(token, w, lhs, panels, column, sink),
+        });
     }
 
     fn superblock<B: Super>(mut self) {
-        struct Op<'a, B>(&'a [B], usize, usize, &'a mut [u8]);
-        impl<B: Super> KernelOp for Op<'_, B> {
-            type Output = ();
-            #[inline(always)]
-            fn run<I: Isa>(self, isa: I) {
-                expand_super(isa, self.0, self.1, self.2, self.3);
-            }
-        }
         let (token, lhs, panels) = (self.token, self.lhs, self.panels);
-        self.batches::<B>(
-            true,
-            |row, lane, step, out| token.plain().run(Op::<B>(row, lane, step, out)),
-            |w, column, sink| match B::MINS {
-                true => super_tiles::<SuperBytes<true>>(token, w, lhs, panels, column, sink),
-                false => super_tiles::<SuperBytes<false>>(token, w, lhs, panels, column, sink),
-            },
-        );
+        self.batches::<SuperFormat<B>>(|w, column, sink| match B::MINS {
+            true => tiles::<SuperTiles<SuperBytes<true>>>(token, w, lhs, panels, column, sink),
+            false => tiles::<SuperTiles<SuperBytes<false>>>(token, w, lhs, panels, column, sink),
+        });
     }
 }
 
 impl Expanded<'_> {
-    /// Expands as many columns as fit into a batch, lets `tiles` use them, and so on. `expand` puts a
-    /// column into lane `lane` of units that stand `step` bytes apart.
-    fn batches<B: ggml_blocks::Block>(
-        &mut self,
-        superblock: bool,
-        expand: impl Fn(&[B], usize, usize, &mut [u8]),
-        tiles: impl Fn(&[u8], usize, &mut Sink<'_>),
-    ) {
-        let (per_row, cols) = (self.lhs.k / B::LEN, self.token.cols());
-        let unit = unit_bytes(superblock);
-        let units = self.lhs.k / if superblock { 256 } else { 32 };
+    /// Expands as many columns as fit into a batch, lets `tiles` use them, and so on.
+    fn batches<T: Unpacked>(&mut self, tiles: impl Fn(&[u8], usize, &mut Sink<'_>)) {
+        struct Op<'a, T: Unpacked>(&'a [T::Block], usize, usize, &'a mut [u8]);
+        impl<T: Unpacked> KernelOp for Op<'_, T> {
+            type Output = ();
+            #[inline(always)]
+            fn run<I: Isa>(self, isa: I) {
+                T::expand(isa, self.0, self.1, self.2, self.3);
+            }
+        }
+        let (per_row, cols) = (self.lhs.k / T::Block::LEN, self.token.cols());
+        let (unit, units) = (T::EXPANDED, self.lhs.k / T::WEIGHTS);
         let group = unit * units * cols;
         let groups = (BATCH / group).max(1);
-        let rows: &[B] = cast_blocks(self.rows).unwrap_or(&[]);
+        let rows: &[T::Block] = cast_blocks(self.rows).unwrap_or(&[]);
         for (batch, rows) in rows.chunks(groups * 8 * cols * per_row).enumerate() {
             let columns = rows.len() / per_row;
             let used = columns.div_ceil(8 * cols) * group;
@@ -275,79 +243,145 @@ impl Expanded<'_> {
             for (c, row) in rows.chunks_exact(per_row).enumerate() {
                 let (g, x, lane) = (c / (8 * cols), c / 8 % cols, c % 8);
                 let start = g * group + x * unit;
-                expand(row, lane, unit * cols, &mut bytes[start..(g + 1) * group]);
+                let out = &mut bytes[start..(g + 1) * group];
+                self.token.plain().run(Op::<T>(row, lane, unit * cols, out));
             }
             tiles(bytes, batch * groups * 8 * cols, &mut self.sink);
         }
     }
 }
 
-/// All rows times the columns of a buffer, panel by panel.
-pub(crate) fn flat_tiles<L: FlatLayout>(
-    token: Token,
-    w: &[u8],
-    lhs: LhsRef<'_>,
-    a: &Panels,
-    column: usize,
-    sink: &mut Sink<'_>,
-) {
-    struct Op<'a, 'b, L, const R: usize>(&'a [u8], &'a Panels, [usize; 3], &'a mut Sink<'b>, PhantomData<L>);
-    impl<L: FlatLayout, const R: usize> KernelOp for Op<'_, '_, L, R> {
-        type Output = ();
-        #[inline(always)]
-        fn run<I: Isa>(self, isa: I) {
-            if R > I::ROWS {
-                return;
-            }
-            match (I::COLS, quad::<I>(L::MAX)) {
-                (1, 4) => self.tiles::<I, 1, 4>(isa),
-                (2, 4) => self.tiles::<I, 2, 4>(isa),
-                (4, 4) => self.tiles::<I, 4, 4>(isa),
-                (2, _) => self.tiles::<I, 2, 8>(isa),
-                _ => self.tiles::<I, 1, 8>(isa),
-            }
-        }
+/// What differs between formats of short blocks and of super-blocks, as they stand in the file.
+trait Unpacked {
+    type Block: Block;
+    /// Weights of a unit.
+    const WEIGHTS: usize;
+    /// Bytes of an expanded unit of eight columns.
+    const EXPANDED: usize;
+    /// Multiplies `R` rows from row `first` on.
+    fn few<I: Isa, const R: usize>(
+        isa: I,
+        rows: &[Self::Block],
+        lhs: LhsRef<'_>,
+        first: usize,
+        sink: &mut Sink<'_>,
+    );
+    /// Expands a column into lane `lane` of units that stand `step` bytes apart.
+    fn expand<I: Isa>(isa: I, row: &[Self::Block], lane: usize, step: usize, out: &mut [u8]);
+}
+
+struct FlatFormat<B>(PhantomData<B>);
+struct SuperFormat<B>(PhantomData<B>);
+
+impl<B: Flat> Unpacked for FlatFormat<B> {
+    type Block = B;
+    const WEIGHTS: usize = 32;
+    const EXPANDED: usize = FlatBytes::<false, false>::UNIT;
+
+    #[inline(always)]
+    fn few<I: Isa, const R: usize>(isa: I, rows: &[B], lhs: LhsRef<'_>, first: usize, sink: &mut Sink<'_>) {
+        direct::flat::<I, B, R>(isa, rows, lhs, first, sink);
     }
-    impl<L: FlatLayout, const R: usize> Op<'_, '_, L, R> {
-        #[inline(always)]
-        fn tiles<I: Isa, const C: usize, const Q: usize>(self, isa: I) {
-            let Self(w, a, [first, units, column], sink, _) = self;
-            let panel = a.flat_panel::<R, Q>(first, units);
-            for (g, w) in w.chunks_exact(L::UNIT * units * C).enumerate() {
-                let tile = flat::tile::<I, L, R, C, Q>(isa, w, panel);
-                flat::put(isa, &tile, first, column + g * 8 * C, sink);
-            }
-        }
-    }
-    let units = lhs.k / 32;
-    for (first, rows) in panels(lhs.m(), token.rows()) {
-        let place = [first, units, column];
-        match rows {
-            4 => token.run(Op::<L, 4>(w, a, place, sink, PhantomData)),
-            2 => token.run(Op::<L, 2>(w, a, place, sink, PhantomData)),
-            _ => token.run(Op::<L, 1>(w, a, place, sink, PhantomData)),
-        }
+
+    #[inline(always)]
+    fn expand<I: Isa>(isa: I, row: &[B], lane: usize, step: usize, out: &mut [u8]) {
+        expand_flat(isa, row, lane, step, out);
     }
 }
 
-/// [`flat_tiles`] for super-blocks.
-pub(crate) fn super_tiles<L: SuperLayout>(
-    token: Token,
-    w: &[u8],
-    lhs: LhsRef<'_>,
-    a: &Panels,
-    column: usize,
-    sink: &mut Sink<'_>,
-) {
-    struct Op<'a, 'b, L, const R: usize>(&'a [u8], &'a Panels, [usize; 3], &'a mut Sink<'b>, PhantomData<L>);
-    impl<L: SuperLayout, const R: usize> KernelOp for Op<'_, '_, L, R> {
+impl<B: Super> Unpacked for SuperFormat<B> {
+    type Block = B;
+    const WEIGHTS: usize = 256;
+    const EXPANDED: usize = SuperBytes::<false>::UNIT;
+
+    #[inline(always)]
+    fn few<I: Isa, const R: usize>(isa: I, rows: &[B], lhs: LhsRef<'_>, first: usize, sink: &mut Sink<'_>) {
+        direct::superblock::<I, B, R>(isa, rows, lhs, first, sink);
+    }
+
+    #[inline(always)]
+    fn expand<I: Isa>(isa: I, row: &[B], lane: usize, step: usize, out: &mut [u8]) {
+        expand_super(isa, row, lane, step, out);
+    }
+}
+
+/// What differs between tiles of 32-weight units and of super-blocks.
+trait Tiled {
+    /// The largest level.
+    const MAX: u32;
+    /// Bytes of a unit of eight columns.
+    const UNIT: usize;
+    /// Weights of a unit.
+    const WEIGHTS: usize;
+    /// What a tile reads of the activations.
+    type Panel<'a, const R: usize, const Q: usize>: Copy;
+    /// The panel of `R` rows from row `first` on.
+    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize)
+    -> Self::Panel<'_, R, Q>;
+    /// The product of the panel with `8 * C` columns.
+    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
+        isa: I,
+        w: &[u8],
+        a: Self::Panel<'_, R, Q>,
+    ) -> [[I::F; C]; R];
+}
+
+struct FlatTiles<L>(PhantomData<L>);
+struct SuperTiles<L>(PhantomData<L>);
+
+impl<L: FlatLayout> Tiled for FlatTiles<L> {
+    const MAX: u32 = L::MAX;
+    const UNIT: usize = L::UNIT;
+    const WEIGHTS: usize = 32;
+    type Panel<'a, const R: usize, const Q: usize> = FlatPanel<'a, R, Q>;
+
+    #[inline(always)]
+    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> FlatPanel<'_, R, Q> {
+        a.flat_panel(first, units)
+    }
+
+    #[inline(always)]
+    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
+        isa: I,
+        w: &[u8],
+        a: FlatPanel<'_, R, Q>,
+    ) -> [[I::F; C]; R] {
+        flat::tile::<I, L, R, C, Q>(isa, w, a)
+    }
+}
+
+impl<L: SuperLayout> Tiled for SuperTiles<L> {
+    const MAX: u32 = L::MAX;
+    const UNIT: usize = L::UNIT;
+    const WEIGHTS: usize = 256;
+    type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
+
+    #[inline(always)]
+    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> SuperPanel<'_, R, Q> {
+        a.super_panel(first, units, L::SUBS)
+    }
+
+    #[inline(always)]
+    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
+        isa: I,
+        w: &[u8],
+        a: SuperPanel<'_, R, Q>,
+    ) -> [[I::F; C]; R] {
+        super_block::tile::<I, L, R, C, Q>(isa, w, a)
+    }
+}
+
+/// All rows times the columns of a buffer, panel by panel.
+fn tiles<T: Tiled>(token: Token, w: &[u8], lhs: LhsRef<'_>, a: &Panels, column: usize, sink: &mut Sink<'_>) {
+    struct Op<'a, 'b, T, const R: usize>(&'a [u8], &'a Panels, [usize; 3], &'a mut Sink<'b>, PhantomData<T>);
+    impl<T: Tiled, const R: usize> KernelOp for Op<'_, '_, T, R> {
         type Output = ();
         #[inline(always)]
         fn run<I: Isa>(self, isa: I) {
             if R > I::ROWS {
                 return;
             }
-            match (I::COLS, quad::<I>(L::MAX)) {
+            match (I::COLS, quad::<I>(T::MAX)) {
                 (1, 4) => self.tiles::<I, 1, 4>(isa),
                 (2, 4) => self.tiles::<I, 2, 4>(isa),
                 (4, 4) => self.tiles::<I, 4, 4>(isa),
@@ -356,24 +390,24 @@ pub(crate) fn super_tiles<L: SuperLayout>(
             }
         }
     }
-    impl<L: SuperLayout, const R: usize> Op<'_, '_, L, R> {
+    impl<T: Tiled, const R: usize> Op<'_, '_, T, R> {
         #[inline(always)]
         fn tiles<I: Isa, const C: usize, const Q: usize>(self, isa: I) {
             let Self(w, a, [first, units, column], sink, _) = self;
-            let panel = a.super_panel::<R, Q>(first, units, L::SUBS);
-            for (g, w) in w.chunks_exact(L::UNIT * units * C).enumerate() {
-                let tile = super_block::tile::<I, L, R, C, Q>(isa, w, panel);
+            let panel = T::panel::<R, Q>(a, first, units);
+            for (g, w) in w.chunks_exact(T::UNIT * units * C).enumerate() {
+                let tile = T::tile::<I, R, C, Q>(isa, w, panel);
                 flat::put(isa, &tile, first, column + g * 8 * C, sink);
             }
         }
     }
-    let units = lhs.k / 256;
+    let units = lhs.k / T::WEIGHTS;
     for (first, rows) in panels(lhs.m(), token.rows()) {
         let place = [first, units, column];
         match rows {
-            4 => token.run(Op::<L, 4>(w, a, place, sink, PhantomData)),
-            2 => token.run(Op::<L, 2>(w, a, place, sink, PhantomData)),
-            _ => token.run(Op::<L, 1>(w, a, place, sink, PhantomData)),
+            4 => token.run(Op::<T, 4>(w, a, place, sink, PhantomData)),
+            2 => token.run(Op::<T, 2>(w, a, place, sink, PhantomData)),
+            _ => token.run(Op::<T, 1>(w, a, place, sink, PhantomData)),
         }
     }
 }

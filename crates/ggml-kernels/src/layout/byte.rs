@@ -91,11 +91,6 @@ impl<const MINS: bool> SuperLayout for SuperBytes<MINS> {
     }
 }
 
-/// Bytes per column and unit of what a format expands to.
-pub(crate) fn unit_bytes(superblock: bool) -> usize {
-    if superblock { SuperBytes::<false>::UNIT } else { FlatBytes::<false, false>::UNIT }
-}
-
 /// Expands one column's row of blocks into lane `c` of its units, `step` bytes apart.
 #[inline(always)]
 pub(crate) fn expand_flat<I: Isa, B: Flat>(isa: I, row: &[B], c: usize, step: usize, out: &mut [u8]) {

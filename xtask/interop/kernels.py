@@ -18,6 +18,11 @@ class Init(C.Structure):
     _fields_ = [("size", C.c_size_t), ("buffer", C.c_void_p), ("no_alloc", C.c_bool)]
 
 
+class ThreadPool(C.Structure):
+    _fields_ = [("mask", C.c_bool * 512), ("threads", C.c_int), ("priority", C.c_int), ("poll", C.c_uint32),
+                ("strict", C.c_bool), ("paused", C.c_bool)]
+
+
 def main():
     folder, library, weights, activations = sys.argv[1:5]
     ty, n, k, m, threads, copies, repack = map(int, sys.argv[5:12])
@@ -46,6 +51,10 @@ def main():
     registry = function(cpu, "ggml_backend_cpu_reg", pointer)()
     backend = function(cpu, "ggml_backend_cpu_init", pointer)()
     function(cpu, "ggml_backend_cpu_set_n_threads", None, pointer, C.c_int)(backend, threads)
+    # Threads that stay, as llama.cpp's programs keep them: without, each product would start its own.
+    pool = function(base, "ggml_threadpool_params_default", ThreadPool, C.c_int)(threads)
+    pool = function(cpu, "ggml_threadpool_new", pointer, C.POINTER(ThreadPool))(pool)
+    function(cpu, "ggml_backend_cpu_set_threadpool", None, pointer, pointer)(backend, pool)
     device = device_of(registry, 0)
 
     kind = host()

@@ -58,6 +58,39 @@ pub enum Error {
         /// Which of the matrices, counted from 0.
         index: usize,
     },
+    /// A plane set of no planes, or of more than three.
+    Planes {
+        /// How many were given.
+        count: usize,
+    },
+    /// A plane of another type than `TQ2_0`.
+    PlaneType {
+        /// Which plane, counted from 0.
+        plane: usize,
+        /// Its type.
+        ty: GgmlType,
+    },
+    /// A plane of another shape than the first has.
+    PlaneShape {
+        /// Which plane, counted from 0.
+        plane: usize,
+        /// Its rows and row length.
+        have: [usize; 2],
+        /// Those of plane 0.
+        need: [usize; 2],
+    },
+    /// Planes to be folded whose scales are not tied: the coarse plane's is not, but for the rounding to
+    /// f16, three times the fine one's.
+    Untied {
+        /// The coarse plane's scale.
+        coarse: f32,
+        /// The fine plane's scale.
+        fine: f32,
+        /// The block within its row.
+        block: usize,
+        /// The row.
+        row: usize,
+    },
     /// The activations cannot be quantized: NaN, infinite, or too large for an f16 scale.
     Quantize(EncodeError),
 }
@@ -77,6 +110,15 @@ impl fmt::Display for Error {
             Self::Level { block } => write!(f, "level -128 in activation block {block}"),
             Self::Concat { index } => {
                 write!(f, "matrix {index} has another type or row length than matrix 0")
+            }
+            Self::Planes { count } => write!(f, "a plane set has 1 to 3 planes, {count} given"),
+            Self::PlaneType { plane, ty } => write!(f, "plane {plane} is {ty}, must be TQ2_0"),
+            Self::PlaneShape { plane, have, need } => {
+                let ([n, k], [n0, k0]) = (have, need);
+                write!(f, "plane {plane} has {n} rows of {k}, plane 0 has {n0} of {k0}")
+            }
+            Self::Untied { coarse, fine, block, row } => {
+                write!(f, "scales {coarse} and {fine} are not tied, in block {block} of row {row}")
             }
             Self::Quantize(e) => write!(f, "activations: {e}"),
         }

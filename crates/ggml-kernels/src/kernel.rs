@@ -4,6 +4,7 @@
 pub(crate) mod direct;
 pub(crate) mod flat;
 pub(crate) mod float;
+pub(crate) mod planes;
 pub(crate) mod super_block;
 
 /// Where a task's results go: rows of `stride`, of which this task owns `width` columns, its first one
@@ -13,13 +14,22 @@ pub(crate) struct Sink<'a> {
     pub(crate) y: &'a mut [f32],
     pub(crate) stride: usize,
     pub(crate) width: usize,
+    /// Whether results are added to what is there.
+    pub(crate) add: bool,
 }
 
 impl Sink<'_> {
-    /// Stores eight columns of a row; those beyond the width do not exist.
+    /// Stores or adds eight columns of a row; those beyond the width do not exist.
     #[inline(always)]
     pub(crate) fn put(&mut self, row: usize, column: usize, x: &[f32; 8]) {
         let start = row * self.stride + column;
+        if self.add {
+            let end = row * self.stride + self.width;
+            for (y, x) in self.y[start.min(end)..end].iter_mut().zip(x) {
+                *y += x;
+            }
+            return;
+        }
         if column + 8 <= self.width {
             self.y[start..start + 8].copy_from_slice(x);
         } else if column < self.width {

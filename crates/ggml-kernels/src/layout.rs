@@ -7,7 +7,7 @@
 use crate::isa::Isa;
 
 pub(crate) mod byte;
-mod k;
+pub(crate) mod k;
 mod nibble;
 pub(crate) mod pack;
 

@@ -124,7 +124,7 @@ pub(crate) fn split(
     }
     let tasks = &mut tasks[..count];
     if count == 1 {
-        return work(0..n, &mut tasks[0], Sink { y, stride: n, width: n });
+        return work(0..n, &mut tasks[0], Sink { y, stride: n, width: n, add: false });
     }
     let bound = |task: usize| (grains * task / count * grain).min(n);
     if m == 1 {
@@ -153,7 +153,7 @@ fn one_row(
 ) {
     if let [task] = tasks {
         let width = columns.len();
-        return work(columns, task, Sink { y, stride: width, width });
+        return work(columns, task, Sink { y, stride: width, width, add: false });
     }
     let half = tasks.len() / 2;
     let middle = bound(first + half);
@@ -178,7 +178,7 @@ fn apart(
         let width = columns.len();
         let mut out = std::mem::take(&mut task.out);
         out.resize(m * width, 0.0);
-        work(columns, task, Sink { y: &mut out, stride: width, width });
+        work(columns, task, Sink { y: &mut out, stride: width, width, add: false });
         task.out = out;
         return;
     }

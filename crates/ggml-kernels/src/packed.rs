@@ -1,11 +1,13 @@
 //! Weights packed once for the kernels that will read them.
 
+use std::ops::Range;
+
 use ggml_blocks::{Block, GgmlType, cast_blocks};
 use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::isa::{Portable, Token};
-use crate::layout::pack::{FlatPack, LayoutOp, SuperPack, with_layout};
+use crate::layout::pack::{FlatPack, Form, LayoutOp, SuperPack};
 use crate::level::{Kernels, Level};
 use crate::lhs::{Lhs, LhsRef, quantize_into};
 use crate::matmul::{check_lhs, quantized, rows};
@@ -14,12 +16,12 @@ use crate::scratch::Scratch;
 use crate::task::Weights;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit, activations};
 
-/// A weight matrix in the order in which kernels read it: eight columns interleaved. It carries the
-/// kernels that it was packed for, and about the bytes of the file's form.
+/// A weight matrix, or the planes of a set, in the order in which kernels read it: eight columns
+/// interleaved. It carries the kernels that it was packed for, and about the bytes of the file's form.
 #[derive(Debug)]
 pub struct Packed {
     pub(crate) token: Token,
-    ty: GgmlType,
+    form: Form,
     n: usize,
     k: usize,
     bytes: Vec<u8>,
@@ -39,26 +41,44 @@ impl Kernels {
     /// # Errors
     /// [`Error::Type`] for another format.
     pub fn pack(self, w: &Rhs<'_>) -> Result<Packed, Error> {
-        let (ty, cols) = (w.ty(), self.token.cols());
-        let (group, len) = self.packed_len(w).ok_or(Error::Type { ty, what: "packing" })?;
+        let form = Form::One(w.ty());
+        self.pack_as(form, w.n(), w.k(), |columns, out| self.fill(w, columns, [0, 1], out))
+    }
+
+    /// Packs `n` columns of `k` weights: `fill` gets the range of columns of each group, and its bytes,
+    /// which are zeros.
+    pub(crate) fn pack_as(
+        self,
+        form: Form,
+        n: usize,
+        k: usize,
+        fill: impl Fn(Range<usize>, &mut [u8]) + Sync,
+    ) -> Result<Packed, Error> {
+        let (group, len) =
+            self.packed_len(form, n, k).ok_or(Error::Type { ty: form.ty(), what: "packing" })?;
+        let width = 8 * self.token.cols();
         let mut bytes = vec![0; len + ALIGN];
         let start = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
         bytes[start..start + len].par_chunks_mut(group).enumerate().for_each(|(g, out)| {
-            let first = g * 8 * cols;
-            let last = (first + 8 * cols).min(w.n());
-            with_layout(ty, Fill { rows: w.rows(first..last), k: w.k(), cols, out });
+            fill(g * width..((g + 1) * width).min(n), out);
         });
-        Ok(Packed { token: self.token, ty, n: w.n(), k: w.k(), bytes, start, len })
+        Ok(Packed { token: self.token, form, n, k, bytes, start, len })
+    }
+
+    /// Puts columns of a matrix into the bytes of their group, as plane `[p, of]` of those that alternate.
+    pub(crate) fn fill(self, w: &Rhs<'_>, columns: Range<usize>, plane: [usize; 2], out: &mut [u8]) {
+        let (rows, k, cols) = (w.rows(columns), w.k(), self.token.cols());
+        Form::One(w.ty()).with(Fill { rows, k, cols, plane, out });
     }
 
     /// What [`Packed::size`] of a matrix will be; `None` for a format without a packed layout.
     #[must_use]
     pub fn packed_size(self, w: &Rhs<'_>) -> Option<usize> {
-        self.packed_len(w).map(|(_, len)| len + ALIGN)
+        self.packed_len(Form::One(w.ty()), w.n(), w.k()).map(|(_, len)| len + ALIGN)
     }
 
     /// Bytes of a group of columns, and of all.
-    fn packed_len(self, w: &Rhs<'_>) -> Option<(usize, usize)> {
+    fn packed_len(self, form: Form, n: usize, k: usize) -> Option<(usize, usize)> {
         struct Len;
         impl LayoutOp for Len {
             type Output = (usize, usize);
@@ -68,10 +88,13 @@ impl Kernels {
             fn superblock<L: SuperPack>(self) -> (usize, usize) {
                 (256, L::UNIT)
             }
+            fn planes<L: SuperPack, const K: usize>(self) -> (usize, usize) {
+                (256, K * L::UNIT)
+            }
         }
-        let (unit_len, unit) = with_layout(w.ty(), Len)?;
-        let group = w.k() / unit_len * unit * self.token.cols();
-        Some((group, w.n().div_ceil(8 * self.token.cols()) * group))
+        let (unit_len, unit) = form.with(Len)?;
+        let group = k / unit_len * unit * self.token.cols();
+        Some((group, n.div_ceil(8 * self.token.cols()) * group))
     }
 }
 
@@ -80,6 +103,8 @@ struct Fill<'a> {
     rows: &'a [u8],
     k: usize,
     cols: usize,
+    /// Which of how many planes it is: their units alternate.
+    plane: [usize; 2],
     out: &'a mut [u8],
 }
 
@@ -100,17 +125,20 @@ impl LayoutOp for Fill<'_> {
     fn superblock<L: SuperPack>(self) {
         let mut unit = SuperUnit::ZERO;
         let blocks = cast_blocks::<L::Format>(self.rows).unwrap_or(&[]);
+        let [plane, of] = self.plane;
         for (c, row) in blocks.chunks_exact(self.k / L::Format::LEN).enumerate() {
-            for (block, out) in row.iter().zip(self.out.chunks_exact_mut(L::UNIT * self.cols)) {
+            let start = (plane * self.cols + c / 8) * L::UNIT;
+            for (block, out) in row.iter().zip(self.out.chunks_exact_mut(of * self.cols * L::UNIT)) {
                 block.unit(Portable, &mut unit);
-                L::put(block, &unit, c % 8, &mut out[c / 8 * L::UNIT..(c / 8 + 1) * L::UNIT]);
+                L::put(block, &unit, c % 8, &mut out[start..start + L::UNIT]);
             }
         }
     }
 }
 
 impl Packed {
-    /// `y[m, n] = x[m, k] · wᵀ`, with the bits of [`Kernels::matmul`].
+    /// `y[m, n] = x[m, k] · wᵀ`, with the bits of [`Kernels::matmul`]; of a plane set, with those that
+    /// [`Kernels::pack_planes`] and [`Kernels::pack_folded`] say.
     ///
     /// # Errors
     /// As for [`Kernels::matmul`].
@@ -140,13 +168,18 @@ impl Packed {
     #[must_use]
     pub fn activations(&self) -> GgmlType {
         // Every format with a layout meets quantized activations.
-        activations(self.ty).unwrap_or(GgmlType::Q8_0)
+        activations(self.ty()).unwrap_or(GgmlType::Q8_0)
     }
 
-    /// The format it was packed from.
+    /// The format it was packed from; of a plane set, that of its planes.
     #[must_use]
     pub fn ty(&self) -> GgmlType {
-        self.ty
+        self.form.ty()
+    }
+
+    /// What was packed.
+    pub(crate) fn form(&self) -> Form {
+        self.form
     }
 
     /// Rows of the weight matrix: how many outputs.
@@ -174,7 +207,7 @@ impl Packed {
     }
 
     /// The groups that hold the columns of a range.
-    pub(crate) fn groups(&self, columns: std::ops::Range<usize>) -> &[u8] {
+    pub(crate) fn groups(&self, columns: Range<usize>) -> &[u8] {
         let width = 8 * self.token.cols();
         let group = self.len / self.n.div_ceil(width).max(1);
         let (first, last) = (columns.start / width, columns.end.div_ceil(width));

@@ -6,9 +6,9 @@ use std::ops::Range;
 use ggml_blocks::{Block, GgmlType, cast_blocks};
 
 use crate::isa::{Isa, KernelOp, Token};
-use crate::kernel::{Sink, direct, flat, float, super_block};
+use crate::kernel::{Sink, direct, flat, float, planes, super_block};
 use crate::layout::byte::{FlatBytes, SuperBytes, expand_flat, expand_super};
-use crate::layout::pack::{FlatPack, LayoutOp, SuperPack, with_layout};
+use crate::layout::pack::{FlatPack, LayoutOp, SuperPack};
 use crate::layout::{FlatLayout, SuperLayout};
 use crate::lhs::LhsRef;
 use crate::packed::Packed;
@@ -22,6 +22,8 @@ use crate::unpack::{Flat, FormatOp, Super, with_format};
 pub(crate) enum Weights<'a> {
     /// As in the file.
     Rhs(&'a Rhs<'a>),
+    /// The planes of a set, as in the file.
+    Planes(&'a [Rhs<'a>]),
     /// As its kernels read it.
     Packed(&'a Packed),
 }
@@ -31,6 +33,7 @@ impl Weights<'_> {
     pub(crate) fn n(self) -> usize {
         match self {
             Self::Rhs(w) => w.n(),
+            Self::Planes(planes) => planes.first().map_or(0, Rhs::n),
             Self::Packed(w) => w.n(),
         }
     }
@@ -52,9 +55,11 @@ pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mu
         }
     }
     let shape = match w {
-        Weights::Rhs(_) if lhs.m() <= direct::ROWS => None,
-        Weights::Rhs(_) => Some(shape(token, 255, 128, if lhs.ty == GgmlType::Q8_K { 16 } else { 0 })),
-        Weights::Packed(w) => with_layout(w.ty(), Op(token)),
+        Weights::Rhs(_) | Weights::Planes(_) if lhs.m() <= direct::ROWS => None,
+        Weights::Rhs(_) | Weights::Planes(_) => {
+            Some(shape(token, 255, 128, if lhs.ty == GgmlType::Q8_K { 16 } else { 0 }))
+        }
+        Weights::Packed(w) => w.form().with(Op(token)),
     };
     if let Some(shape) = shape {
         panels.fill(lhs, shape);
@@ -96,7 +101,13 @@ pub(crate) fn run_quantized(
 ) {
     match w {
         Weights::Packed(w) => {
-            with_layout(w.ty(), Tiles { token, w: w.groups(columns), lhs, panels, sink });
+            w.form().with(Tiles { token, w: w.groups(columns), lhs, panels, sink });
+        }
+        Weights::Planes(planes) => {
+            for (p, w) in planes.iter().enumerate() {
+                let sink = Sink { y: &mut *sink.y, add: p > 0, ..sink };
+                run_quantized(token, Weights::Rhs(w), lhs, panels, tiled, columns.clone(), buffers, sink);
+            }
         }
         Weights::Rhs(w) if tiled => {
             with_format(w.ty(), Expanded { token, rows: w.rows(columns), lhs, panels, buffers, sink });
@@ -130,6 +141,13 @@ impl LayoutOp for Tiles<'_> {
         let Tiles { token, lhs, panels, .. } = self;
         self.batches(L::UNIT * (lhs.k / 256), |w, column, sink| {
             tiles::<SuperTiles<L>>(token, w, lhs, panels, column, sink);
+        });
+    }
+
+    fn planes<L: SuperPack, const K: usize>(self) {
+        let Tiles { token, lhs, panels, .. } = self;
+        self.batches(K * L::UNIT * (lhs.k / 256), |w, column, sink| {
+            tiles::<PlaneTiles<L, K>>(token, w, lhs, panels, column, sink);
         });
     }
 }
@@ -328,6 +346,7 @@ trait Tiled {
 
 struct FlatTiles<L>(PhantomData<L>);
 struct SuperTiles<L>(PhantomData<L>);
+struct PlaneTiles<L, const K: usize>(PhantomData<L>);
 
 impl<L: FlatLayout> Tiled for FlatTiles<L> {
     const MAX: u32 = L::MAX;
@@ -368,6 +387,34 @@ impl<L: SuperLayout> Tiled for SuperTiles<L> {
         a: SuperPanel<'_, R, Q>,
     ) -> [[I::F; C]; R] {
         super_block::tile::<I, L, R, C, Q>(isa, w, a)
+    }
+}
+
+impl<L: SuperLayout, const K: usize> Tiled for PlaneTiles<L, K> {
+    const MAX: u32 = L::MAX;
+    const UNIT: usize = K * L::UNIT;
+    const WEIGHTS: usize = 256;
+    type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
+
+    #[inline(always)]
+    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> SuperPanel<'_, R, Q> {
+        a.super_panel(first, units, L::SUBS)
+    }
+
+    #[inline(always)]
+    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
+        isa: I,
+        w: &[u8],
+        a: SuperPanel<'_, R, Q>,
+    ) -> [[I::F; C]; R] {
+        // One row leaves registers for all planes at once.
+        match (R, K * C) {
+            (1, 2) => planes::wide::<I, L, 2, R, C, Q>(isa, w, a),
+            (1, 3) => planes::wide::<I, L, 3, R, C, Q>(isa, w, a),
+            (1, 4) => planes::wide::<I, L, 4, R, C, Q>(isa, w, a),
+            (1, 6) => planes::wide::<I, L, 6, R, C, Q>(isa, w, a),
+            _ => planes::tile::<I, L, K, R, C, Q>(isa, w, a),
+        }
     }
 }
 

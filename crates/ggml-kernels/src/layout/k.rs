@@ -4,10 +4,12 @@
 //! d       f16 per column
 //! dmin    f16 per column                                          Q4_K Q5_K Q2_K
 //! mins    for each two sub-blocks, for each column: 2 u8          Q4_K Q5_K
-//! scales  for each two sub-blocks, for each column: 2 i8          all but TQ2_0; Q2_K has the scale in
-//!                                                                 the low nibble, the minimum above
+//! scales  for each two sub-blocks, for each column: 2 i8          all but TQ2_0 and folded planes; Q2_K has
+//!                                                                 the scale in the low nibble, the
+//!                                                                 minimum above
 //! then 8 chunks of 32 weights:
-//! fours   4 vectors, vector v: low nibbles quad v, high nibbles quad 4 + v     Q4_K Q5_K Q6_K IQ4_XS
+//! fours   4 vectors, vector v: low nibbles quad v, high nibbles quad 4 + v     Q4_K Q5_K Q6_K IQ4_XS,
+//!                                                                 folded planes
 //! twos    2 vectors, vector h: bits 2i..2i+2 quad 4h + i          Q6_K (the high bits) Q2_K Q3_K TQ2_0
 //! ones    1 vector: bit i quad i                                  Q5_K Q3_K (the high bit)
 //! ```
@@ -34,6 +36,9 @@ pub(crate) struct Q2Kx8;
 pub(crate) struct Q3Kx8;
 /// `TQ2_0`, 528 bytes for 8 columns, as in the file.
 pub(crate) struct Tq2x8;
+/// Two tied planes of `TQ2_0`, 1040 bytes for 8 columns, 1056 in the file: the level is three times the
+/// coarse plane's plus the fine one's, the scale is the fine one's.
+pub(crate) struct Foldedx8;
 
 /// Two-bit fields of quad `i`, vectors from the start of `data` on, moved `up` bits.
 #[inline(always)]
@@ -104,6 +109,25 @@ macro_rules! with_scales {
         #[inline(always)]
         fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
             isa.pairs_i8(at(unit, 16 + 16 * p))
+        }
+    };
+}
+
+/// What `TQ2_0` and folded planes share: one scale for all.
+macro_rules! without_scales {
+    () => {
+        const DATA: usize = 16;
+        const SUBS: usize = 8;
+        const SCALED: bool = false;
+
+        #[inline(always)]
+        fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+            isa.widen(at(unit, 0))
+        }
+
+        #[inline(always)]
+        fn scale_pairs<I: Isa>(isa: I, _: &[u8], _: usize) -> I::I {
+            isa.splat_i32(0x0001_0001)
         }
     };
 }
@@ -219,23 +243,25 @@ impl SuperLayout for Tq2x8 {
     const MAX: u32 = 3;
     const OFFSET: i32 = 1;
     const UNIT: usize = 16 + 8 * 64;
-    const DATA: usize = 16;
     const CHUNK: usize = 64;
-    const SUBS: usize = 8;
-    const SCALED: bool = false;
-
-    #[inline(always)]
-    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
-        isa.widen(at(unit, 0))
-    }
-
-    #[inline(always)]
-    fn scale_pairs<I: Isa>(isa: I, _: &[u8], _: usize) -> I::I {
-        isa.splat_i32(0x0001_0001)
-    }
+    without_scales! {}
 
     #[inline(always)]
     fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
         two(isa, chunk, i, 0)
+    }
+}
+
+impl SuperLayout for Foldedx8 {
+    // Trits are 0..=3 in a byte that no encoder wrote.
+    const MAX: u32 = 12;
+    const OFFSET: i32 = 4;
+    const UNIT: usize = 16 + 8 * 128;
+    const CHUNK: usize = 128;
+    without_scales! {}
+
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, _: I::B, chunk: &[u8], i: usize) -> I::B {
+        nibble(isa, chunk, i)
     }
 }

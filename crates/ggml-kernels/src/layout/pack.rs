@@ -6,7 +6,7 @@ use ggml_blocks::formats::{
 };
 use ggml_blocks::{Bf16, Block, F16, GgmlType};
 
-use super::k::{Iq4Xsx8, Q2Kx8, Q3Kx8, Q4Kx8, Q5Kx8, Q6Kx8, Tq2x8};
+use super::k::{Foldedx8, Iq4Xsx8, Q2Kx8, Q3Kx8, Q4Kx8, Q5Kx8, Q6Kx8, Tq2x8};
 use super::nibble::{Iq4Nlx8, Mxfp4x8, Q4x8, Q8x8};
 use super::{FlatLayout, SuperLayout};
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
@@ -28,16 +28,52 @@ pub(crate) trait SuperPack: SuperLayout {
 }
 
 /// Work that is generic over the layout.
-pub(crate) trait LayoutOp {
+pub(crate) trait LayoutOp: Sized {
     type Output;
     fn flat<L: FlatPack>(self) -> Self::Output;
     fn superblock<L: SuperPack>(self) -> Self::Output;
+    /// `K` matrices, whose units alternate: for work to which it matters how many they are.
+    fn planes<L: SuperPack, const K: usize>(self) -> Self::Output {
+        self.superblock::<L>()
+    }
+}
+
+/// What was packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A matrix.
+    One(GgmlType),
+    /// The planes of a set of two or three.
+    Planes2,
+    Planes3,
+    /// Two planes, joined to one level.
+    Folded,
+}
+
+impl Form {
+    /// The format of what was packed.
+    pub(crate) fn ty(self) -> GgmlType {
+        match self {
+            Self::One(ty) => ty,
+            Self::Planes2 | Self::Planes3 | Self::Folded => GgmlType::TQ2_0,
+        }
+    }
+
+    /// Runs `op` for the layout; `None` for a format without one.
+    pub(crate) fn with<T: LayoutOp>(self, op: T) -> Option<T::Output> {
+        match self {
+            Self::One(ty) => with_layout(ty, op),
+            Self::Planes2 => Some(op.planes::<Tq2x8, 2>()),
+            Self::Planes3 => Some(op.planes::<Tq2x8, 3>()),
+            Self::Folded => Some(op.superblock::<Foldedx8>()),
+        }
+    }
 }
 
 macro_rules! layouts {
     (flat $($flat:ident)+; superblock $($super:ident)+;) => {
         /// Runs `op` for the layout of a format; `None` for a format without one.
-        pub(crate) fn with_layout<T: LayoutOp>(ty: GgmlType, op: T) -> Option<T::Output> {
+        fn with_layout<T: LayoutOp>(ty: GgmlType, op: T) -> Option<T::Output> {
             match ty {
                 $(<<$flat as FlatPack>::Format as Block>::TYPE => Some(op.flat::<$flat>()),)+
                 $(<<$super as SuperPack>::Format as Block>::TYPE => Some(op.superblock::<$super>()),)+
@@ -251,6 +287,18 @@ impl SuperPack for Tq2x8 {
         half(block.d.to_bits(), c, out);
         for (levels, out) in chunks::<Self>(unit, out) {
             twos(&codes(levels, Self::OFFSET), c, out, 0);
+        }
+    }
+}
+
+/// The levels are those of both planes, the block is the fine one's.
+impl SuperPack for Foldedx8 {
+    type Format = Tq2_0;
+
+    fn put(block: &Tq2_0, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        for (levels, out) in chunks::<Self>(unit, out) {
+            fours(&codes(levels, Self::OFFSET), c, out);
         }
     }
 }

@@ -6,6 +6,7 @@ mod bits;
 mod emulator;
 mod exact;
 mod packed;
+mod planes;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod vnni;
 

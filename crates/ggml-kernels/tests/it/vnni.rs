@@ -1,6 +1,6 @@
 //! AVX-VNNI where the CPU has none: its instructions are emulated.
 
-use crate::{Random, bits, emulator, weight_formats};
+use crate::{Random, bits, emulator, planes, weight_formats};
 use ggml_kernels::{Kernels, Level, Rhs, Scratch};
 
 #[test]
@@ -34,5 +34,6 @@ fn avx_vnni_gives_the_bits_of_the_reference() {
             assert!(bits(&got) == bits(&want), "{} packed", format.name());
         }
     }
+    planes::check(kernels, &mut random, 35, 2, &[1, 7]);
     assert!(real.is_some() || emulator::emulated() > 1000, "the kernels use the instructions");
 }

@@ -1,9 +1,10 @@
-//! `cargo xtask bench codecs | kernels | transcode | ptqtp | memory`: speed against ggml, or of lanes against
-//! plain code, the two in strict alternation, so that whatever else the machine does falls on both; and what a
+//! `cargo xtask bench codecs | kernels | planes | transcode | ptqtp | memory`: speed against ggml, or of one way
+//! of ours against another, the two in strict alternation, so that whatever else the machine does falls on both; and what a
 //! model larger than memory takes. Results are kept in `docs/benchmarks.md`.
 
 mod codecs;
 mod kernels;
+mod planes;
 mod transcode;
 
 use crate::interop::Tools;
@@ -19,11 +20,12 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["codecs", ref only @ ..] => codecs::run(only),
         ["kernels", ref only @ ..] => kernels::run(only),
+        ["planes"] => planes::run(),
         ["transcode", ref only @ ..] => transcode::run(only),
         ["memory"] => memory("12"),
         ["memory", gigabytes] => memory(gigabytes),
         ["ptqtp"] => run_command(cargo().args(["bench", "--package", "export-gguf", "--bench", "ptqtp"])),
-        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench transcode [CASE...] | bench ptqtp | bench memory [GB]"
+        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench planes | bench transcode [CASE...] | bench ptqtp | bench memory [GB]"
             .to_owned()),
     }
 }

@@ -28,7 +28,7 @@ type Task = (&'static str, fn(&[String]) -> Outcome, &'static str);
 
 /// Every task. A new one is a module with a `run` and a row here.
 const TASKS: &[Task] = &[
-    ("bench", bench::run, "codecs, kernels or transcode: speed against ggml, in alternation"),
+    ("bench", bench::run, "codecs, kernels, planes or transcode: speed against ggml, in alternation"),
     ("ci", ci::run, "all that continuous integration runs, each step timed"),
     ("codegen", codegen::run, "codebooks and docs/blocks.md; --check compares"),
     ("cross", cross::run, "the kernels' tests on other processors, under qemu"),

@@ -53,7 +53,7 @@ pub(super) fn run(only: &[&str]) -> Outcome {
 }
 
 /// Encoded noise.
-fn weights(ty: GgmlType) -> Outcome<Vec<u8>> {
+pub(super) fn weights(ty: GgmlType) -> Outcome<Vec<u8>> {
     let format = ggml_blocks::Format::of(ty).ok_or("no such format")?;
     let rows = 64;
     let mut bytes = vec![0; rows * format.row_bytes(SIDE).map_err(|e| e.to_string())?];
@@ -64,7 +64,7 @@ fn weights(ty: GgmlType) -> Outcome<Vec<u8>> {
     Ok(bytes.repeat(SIDE / rows))
 }
 
-fn noise(count: usize) -> Vec<f32> {
+pub(super) fn noise(count: usize) -> Vec<f32> {
     let mut state = 1u64;
     let mut unit = || {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

@@ -158,18 +158,6 @@ pub(crate) struct SuperPanel<'a, const R: usize, const Q: usize> {
     pub(crate) pairs: &'a [[i32; R]],
 }
 
-impl<'a, const R: usize, const Q: usize> SuperPanel<'a, R, Q> {
-    /// What belongs to unit `u`, with the sums of `subs` sub-blocks.
-    #[inline(always)]
-    pub(crate) fn unit(self, u: usize, subs: usize) -> Self {
-        Self {
-            quads: &self.quads[8 * u..8 * u + 8],
-            scales: &self.scales[u..u + 1],
-            pairs: &self.pairs[u * subs / 2..(u + 1) * subs / 2],
-        }
-    }
-}
-
 /// The part of a buffer that belongs to a panel: `each` things per row.
 #[inline(always)]
 fn part<T, const R: usize>(all: &[T], first: usize, each: usize) -> &[[T; R]] {

@@ -386,7 +386,11 @@ impl<L: SuperLayout> Tiled for SuperTiles<L> {
         w: &[u8],
         a: SuperPanel<'_, R, Q>,
     ) -> [[I::F; C]; R] {
-        super_block::tile::<I, L, R, C, Q>(isa, w, a)
+        if L::SCALED {
+            super_block::tile::<I, L, R, C, Q>(isa, w, a)
+        } else {
+            planes::tile::<I, L, 1, R, C, Q>(isa, w, a)
+        }
     }
 }
 
@@ -407,14 +411,7 @@ impl<L: SuperLayout, const K: usize> Tiled for PlaneTiles<L, K> {
         w: &[u8],
         a: SuperPanel<'_, R, Q>,
     ) -> [[I::F; C]; R] {
-        // One row leaves registers for all planes at once.
-        match (R, K * C) {
-            (1, 2) => planes::wide::<I, L, 2, R, C, Q>(isa, w, a),
-            (1, 3) => planes::wide::<I, L, 3, R, C, Q>(isa, w, a),
-            (1, 4) => planes::wide::<I, L, 4, R, C, Q>(isa, w, a),
-            (1, 6) => planes::wide::<I, L, 6, R, C, Q>(isa, w, a),
-            _ => planes::tile::<I, L, K, R, C, Q>(isa, w, a),
-        }
+        planes::tile::<I, L, K, R, C, Q>(isa, w, a)
     }
 }
 

@@ -1,11 +1,12 @@
-//! Tiles of plane sets: `K` matrices whose units alternate, multiplied in one pass over the activations.
+//! Tiles of super-blocks without scales of sub-blocks: trits, and sets of `K` planes of them, whose units
+//! alternate.
 //!
-//! Per output each plane has a chain of its own, as if it were multiplied alone; in the end the chains are
-//! added in the order of the planes.
+//! Per output each plane has a chain of its own, as if it were multiplied alone: for each super-block in
+//! order `acc += f32(dots) * (d * da)`. In the end the chains are added in the order of the planes.
 
-use super::super_block;
+use super::flat::step;
 use crate::isa::Isa;
-use crate::layout::SuperLayout;
+use crate::layout::{SuperLayout, at};
 use crate::panel::SuperPanel;
 
 /// The product of `R` rows with `8 * C` columns. In `w`, for each unit in order of k, for each plane, stand
@@ -17,14 +18,24 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const
     a: SuperPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[[isa.splat(0.0); C]; R]; K];
-    for (u, w) in w.chunks_exact(L::UNIT * C * K).enumerate() {
-        let a = a.unit(u, L::SUBS);
+    let table = isa.twice(&L::table());
+    let mut units = a.quads.as_chunks::<8>().0.iter().zip(a.pairs.chunks_exact(L::SUBS / 2)).zip(a.scales);
+    for w in w.chunks_exact(L::UNIT * C * K) {
+        let Some(((quads, pairs), da)) = units.next() else { break };
+        // The offset's share, the same for all columns and planes.
+        let mut offsets = [0; R];
+        for r in 0..R {
+            for pair in pairs {
+                offsets[r] -= L::OFFSET * (i32::from(pair[r] as i16) + (pair[r] >> 16));
+            }
+        }
         for (p, w) in w.chunks_exact(L::UNIT * C).enumerate() {
-            // One unit's term is 0 plus the term: the same, for no chain is ever -0.
-            let term = super_block::tile::<I, L, R, C, Q>(isa, w, a);
-            for r in 0..R {
-                for x in 0..C {
-                    acc[p][r][x] = isa.add(acc[p][r][x], term[r][x]);
+            let dots = dots::<I, L, R, C, Q>(isa, table, w, quads, &offsets);
+            for x in 0..C {
+                let d = L::d(isa, &w[x * L::UNIT..(x + 1) * L::UNIT]);
+                for r in 0..R {
+                    let d = isa.mul(d, isa.splat(da[r]));
+                    acc[p][r][x] = isa.add(acc[p][r][x], isa.mul(isa.to_f32(dots[r][x]), d));
                 }
             }
         }
@@ -40,22 +51,43 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const
     sum
 }
 
-/// [`tile`] for `K * C = W`: the planes share the tile, as if they were columns.
+/// The sums of all 256 products, from `start` on.
 #[inline(always)]
-pub(crate) fn wide<I: Isa, L: SuperLayout, const W: usize, const R: usize, const C: usize, const Q: usize>(
+fn dots<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
+    table: I::B,
     w: &[u8],
-    a: SuperPanel<'_, R, Q>,
-) -> [[I::F; C]; R] {
-    let all = super_block::tile::<I, L, R, W, Q>(isa, w, a);
-    let mut sum = [[isa.splat(0.0); C]; R];
+    quads: &[[[[u8; Q]; R]; 8]; 8],
+    start: &[i32; R],
+) -> [[I::I; C]; R] {
+    let mut total = [[isa.splat_i32(0); C]; R];
     for r in 0..R {
-        for x in 0..C {
-            sum[r][x] = all[r][x];
-            for p in 1..W / C {
-                sum[r][x] = isa.add(sum[r][x], all[r][p * C + x]);
+        total[r] = [isa.splat_i32(start[r]); C];
+    }
+    // The levels are so small that partial sums hold a chunk of 32 at least.
+    let chunks = step(I::room(L::MAX) / 8, 8);
+    for (n, quads) in quads.chunks_exact(chunks).enumerate() {
+        let mut sums = [[isa.no_sums(); C]; R];
+        for (chunk, quads) in quads.iter().enumerate() {
+            let start = L::DATA + (n * chunks + chunk) * L::CHUNK;
+            for (i, quad) in quads.iter().enumerate() {
+                let mut levels = [isa.splat_byte(0); C];
+                for x in 0..C {
+                    levels[x] = L::level(isa, table, &w[x * L::UNIT + start..][..L::CHUNK], i);
+                }
+                for r in 0..R {
+                    let a = isa.splat_quad(*at(&quad[r], 0));
+                    for x in 0..C {
+                        sums[r][x] = isa.dot(sums[r][x], levels[x], a);
+                    }
+                }
+            }
+        }
+        for r in 0..R {
+            for x in 0..C {
+                total[r][x] = isa.fold(total[r][x], sums[r][x]);
             }
         }
     }
-    sum
+    total
 }

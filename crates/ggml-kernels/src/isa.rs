@@ -61,6 +61,9 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     const COLS: usize;
     /// Rows per tile at most: 1, 2 or 4.
     const ROWS: usize;
+    /// Whether weights times their sub-block's scale, as i16, are the fastest for many rows: there is no
+    /// instruction that sums four products of bytes.
+    const WORDS: bool;
     /// Bytes of a widened quad in a panel: 4, or 8 where widening is done once per panel.
     const WIDE_BYTES: usize;
 
@@ -82,6 +85,10 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
 
     /// How many [`Isa::dot`]s of levels up to `max` the partial sums hold; 0: use [`Isa::dot_wide`].
     fn room(max: u32) -> usize;
+
+    /// Asks for the cache line of a byte that will be read soon. Nothing, where the CPU does well alone.
+    #[inline(always)]
+    fn prefetch(self, _: &u8) {}
 
     /// 32 bytes.
     fn bytes(self, x: &[u8; 32]) -> Self::B;
@@ -132,6 +139,17 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn pairs_u8(self, x: &[u8; 16]) -> Self::I;
     /// Sixteen signed bytes as eight pairs of i16.
     fn pairs_i8(self, x: &[u8; 16]) -> Self::I;
+    /// The low or the high nibbles of sixteen bytes as eight pairs of i16.
+    fn pairs_nibble(self, x: &[u8; 16], high: bool) -> Self::I;
+    /// One of each pair of i16, in both places.
+    fn twin(self, pairs: Self::I, second: bool) -> Self::I;
+    /// Levels less an offset, times the i16 of `scale`, of which both of a pair are the same: those of the
+    /// first and third byte of each lane, then of the second and fourth, as pairs of i16.
+    fn words(self, levels: Self::B, offset: i32, scale: Self::I) -> [Self::I; 2];
+    /// The 4 bytes `i` of vector `j` become the 4 bytes `j` of vector `i`.
+    fn transpose(self, x: [Self::B; 8]) -> [Self::B; 8];
+    /// The bytes of eight i32.
+    fn int_bytes(self, x: Self::I) -> [u8; 32];
     /// Adds the two products of each lane's pair.
     fn dot_pairs(self, total: Self::I, a: Self::I, b: Self::I) -> Self::I;
     /// One of each pair of i16, as i32.
@@ -222,6 +240,11 @@ macro_rules! tokens {
             /// [`Isa::ROWS`].
             pub(crate) fn rows(self) -> usize {
                 match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::ROWS,)+ }
+            }
+
+            /// [`Isa::WORDS`].
+            pub(crate) fn words(self) -> bool {
+                match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::WORDS,)+ }
             }
 
             /// [`Isa::run`].

@@ -6,6 +6,7 @@ pub(crate) mod flat;
 pub(crate) mod float;
 pub(crate) mod planes;
 pub(crate) mod super_block;
+pub(crate) mod words;
 
 /// Where a task's results go: rows of `stride`, of which this task owns `width` columns, its first one
 /// at index 0 of each row.

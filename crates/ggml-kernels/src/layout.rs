@@ -10,6 +10,7 @@ pub(crate) mod byte;
 pub(crate) mod k;
 mod nibble;
 pub(crate) mod pack;
+pub(crate) mod word;
 
 /// Units of 32 weights.
 pub(crate) trait FlatLayout: 'static {
@@ -57,6 +58,8 @@ pub(crate) trait SuperLayout: 'static {
     const SCALED: bool = true;
     /// Whether there are minimums.
     const MINS: bool = false;
+    /// Whether many rows are multiplied faster with [`word`]s, where an instruction set has it so.
+    const WORDS: bool = false;
     /// What [`SuperLayout::level`] looks up.
     fn table() -> [i8; 16] {
         [0; 16]
@@ -75,6 +78,20 @@ pub(crate) trait SuperLayout: 'static {
     fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I;
     /// Quad `i` of the 8 of a chunk.
     fn level<I: Isa>(isa: I, table: I::B, chunk: &[u8], i: usize) -> I::B;
+}
+
+/// How far ahead of the weights that are being multiplied others are asked for, in bytes: what memory
+/// delivers while one line is on its way, and some. Between 2 and 4 KiB the rate is the same.
+pub(crate) const AHEAD: usize = 3072;
+
+/// Asks for the cache lines of a range of what lies ahead; what is beyond its end does not exist.
+#[inline(always)]
+pub(crate) fn fetch<I: Isa>(isa: I, ahead: &[u8], range: core::ops::Range<usize>) {
+    for i in range.step_by(64) {
+        if let Some(byte) = ahead.get(i) {
+            isa.prefetch(byte);
+        }
+    }
 }
 
 /// `N` bytes from `at` on: the caller's slice holds them.

@@ -1,21 +1,25 @@
 //! What one task does with its columns: which kernel, on what.
 
+mod plain;
+mod tiled;
+
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use ggml_blocks::{Block, GgmlType, cast_blocks};
+use ggml_blocks::GgmlType;
 
+use self::plain::{Direct, Expanded};
+use self::tiled::{FlatTiles, PlaneTiles, SuperTiles, WordTiles, tiles};
 use crate::isa::{Isa, KernelOp, Token};
-use crate::kernel::{Sink, direct, flat, float, planes, super_block};
-use crate::layout::byte::{FlatBytes, SuperBytes, expand_flat, expand_super};
+use crate::kernel::{Sink, direct, float};
 use crate::layout::pack::{FlatPack, LayoutOp, SuperPack};
-use crate::layout::{FlatLayout, SuperLayout};
+use crate::layout::{AHEAD, fetch, word};
 use crate::lhs::LhsRef;
 use crate::packed::Packed;
-use crate::panel::{FlatPanel, Panels, Shape, SuperPanel, panels};
+use crate::panel::{Panels, Shape};
 use crate::rhs::Rhs;
 use crate::scratch::Buffers;
-use crate::unpack::{Flat, FormatOp, Super, with_format};
+use crate::unpack::with_format;
 
 /// The right-hand side of a product.
 #[derive(Debug, Clone, Copy)]
@@ -44,22 +48,30 @@ const BATCH: usize = 256 << 10;
 
 /// Interleaves the activations, if tiles are to read them. Whether they are.
 pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mut Panels) -> bool {
-    struct Op(Token);
+    struct Op(Token, usize);
     impl LayoutOp for Op {
         type Output = Shape;
         fn flat<L: FlatPack>(self) -> Shape {
-            shape(self.0, L::MAX, L::OFFSET, 0)
+            shape(self.0, Some(L::MAX), L::OFFSET, 0)
         }
         fn superblock<L: SuperPack>(self) -> Shape {
-            shape(self.0, L::MAX, L::OFFSET, L::SUBS)
+            match as_words::<L>(self.0, self.1) {
+                true => shape(self.0, None, 0, 16),
+                false => shape(self.0, Some(L::MAX), L::OFFSET, L::SUBS),
+            }
+        }
+        fn planes<L: SuperPack, const K: usize>(self) -> Shape {
+            shape(self.0, Some(L::MAX), L::OFFSET, L::SUBS)
         }
     }
     let shape = match w {
-        Weights::Rhs(_) | Weights::Planes(_) if lhs.m() <= direct::ROWS => None,
-        Weights::Rhs(_) | Weights::Planes(_) => {
-            Some(shape(token, 255, 128, if lhs.ty == GgmlType::Q8_K { 16 } else { 0 }))
-        }
-        Weights::Packed(w) => w.form().with(Op(token)),
+        Weights::Rhs(_) | Weights::Planes(_) if lhs.m() <= direct::most_rows(lhs.ty) => None,
+        Weights::Rhs(_) | Weights::Planes(_) => Some(match lhs.ty {
+            GgmlType::Q8_K if token.words() => shape(token, None, 0, 16),
+            GgmlType::Q8_K => shape(token, Some(255), 128, 16),
+            _ => shape(token, Some(255), 128, 0),
+        }),
+        Weights::Packed(w) => w.form().with(Op(token, lhs.m())),
     };
     if let Some(shape) = shape {
         panels.fill(lhs, shape);
@@ -67,9 +79,17 @@ pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mu
     shape.is_some()
 }
 
-/// How the panels of a layout look on a level.
-pub(crate) fn shape(token: Token, max: u32, offset: i32, subs: usize) -> Shape {
-    struct Op(u32);
+/// Fewest rows for which packed weights are unpacked to words.
+const WORD_ROWS: usize = 8;
+
+/// Whether packed weights are unpacked to words, some columns at a time, before they are multiplied.
+fn as_words<L: SuperPack>(token: Token, m: usize) -> bool {
+    L::WORDS && token.words() && m >= WORD_ROWS
+}
+
+/// How the panels of a layout look on a level: for levels up to `max`, or for words.
+pub(crate) fn shape(token: Token, max: Option<u32>, offset: i32, subs: usize) -> Shape {
+    struct Op(Option<u32>);
     impl KernelOp for Op {
         type Output = (usize, usize);
         #[inline(always)]
@@ -81,10 +101,14 @@ pub(crate) fn shape(token: Token, max: u32, offset: i32, subs: usize) -> Shape {
     Shape { rows, quad, offset, subs }
 }
 
-/// Bytes per quad in the panels for levels up to `max`.
+/// Bytes per quad in the panels for levels up to `max`, or for words.
 #[inline(always)]
-fn quad<I: Isa>(max: u32) -> usize {
-    if I::room(max) == 0 { I::WIDE_BYTES } else { 4 }
+fn quad<I: Isa>(max: Option<u32>) -> usize {
+    match max {
+        None => 8,
+        Some(max) if I::room(max) == 0 => I::WIDE_BYTES,
+        Some(_) => 4,
+    }
 }
 
 /// Multiplies with the columns of a range.
@@ -101,7 +125,7 @@ pub(crate) fn run_quantized(
 ) {
     match w {
         Weights::Packed(w) => {
-            w.form().with(Tiles { token, w: w.groups(columns), lhs, panels, sink });
+            w.form().with(Tiles { token, w: w.groups(columns), lhs, panels, buffers, sink });
         }
         Weights::Planes(planes) => {
             for (p, w) in planes.iter().enumerate() {
@@ -124,6 +148,7 @@ struct Tiles<'a> {
     w: &'a [u8],
     lhs: LhsRef<'a>,
     panels: &'a Panels,
+    buffers: &'a mut Buffers,
     sink: Sink<'a>,
 }
 
@@ -139,6 +164,9 @@ impl LayoutOp for Tiles<'_> {
 
     fn superblock<L: SuperPack>(self) {
         let Tiles { token, lhs, panels, .. } = self;
+        if as_words::<L>(token, lhs.m()) {
+            return self.unpacked::<L>();
+        }
         self.batches(L::UNIT * (lhs.k / 256), |w, column, sink| {
             tiles::<SuperTiles<L>>(token, w, lhs, panels, column, sink);
         });
@@ -164,294 +192,32 @@ impl Tiles<'_> {
     }
 }
 
-/// Few rows: blocks are taken apart on the way.
-struct Direct<'a> {
-    token: Token,
-    rows: &'a [u8],
-    lhs: LhsRef<'a>,
-    sink: Sink<'a>,
-}
-
-impl FormatOp for Direct<'_> {
-    type Output = ();
-
-    fn flat<B: Flat>(self) {
-        self.few::<FlatFormat<B>>();
-    }
-
-    fn superblock<B: Super>(self) {
-        self.few::<SuperFormat<B>>();
-    }
-}
-
-impl Direct<'_> {
-    fn few<T: Unpacked>(self) {
-        struct Op<'a, 'b, T: Unpacked, const R: usize>(&'a [T::Block], LhsRef<'a>, usize, &'a mut Sink<'b>);
-        impl<T: Unpacked, const R: usize> KernelOp for Op<'_, '_, T, R> {
+impl Tiles<'_> {
+    /// Unpacks as many groups as fit into a batch, multiplies them with all rows, and so on.
+    fn unpacked<L: SuperPack>(mut self) {
+        struct Op<'a, L>(&'a [u8], &'a mut [u8], PhantomData<L>);
+        impl<L: SuperPack> KernelOp for Op<'_, L> {
             type Output = ();
             #[inline(always)]
             fn run<I: Isa>(self, isa: I) {
-                T::few::<I, R>(isa, self.0, self.1, self.2, self.3);
+                for (i, (w, out)) in
+                    self.0.chunks_exact(L::UNIT).zip(self.1.chunks_exact_mut(word::UNIT)).enumerate()
+                {
+                    fetch(isa, self.0.get(i * L::UNIT + AHEAD..).unwrap_or(&[]), 0..L::UNIT);
+                    word::unpack::<I, L>(isa, w, out);
+                }
             }
         }
-        let Self { token, rows, lhs, mut sink } = self;
-        let rows: &[T::Block] = cast_blocks(rows).unwrap_or(&[]);
-        for (first, count) in panels(lhs.m(), 2) {
-            match count {
-                2 => token.plain().run(Op::<T, 2>(rows, lhs, first, &mut sink)),
-                _ => token.plain().run(Op::<T, 1>(rows, lhs, first, &mut sink)),
-            }
-        }
-    }
-}
-
-/// Many rows: some columns are expanded and used for all of them.
-struct Expanded<'a> {
-    token: Token,
-    rows: &'a [u8],
-    lhs: LhsRef<'a>,
-    panels: &'a Panels,
-    buffers: &'a mut Buffers,
-    sink: Sink<'a>,
-}
-
-impl FormatOp for Expanded<'_> {
-    type Output = ();
-
-    fn flat<B: Flat>(mut self) {
-        let (token, lhs, panels) = (self.token, self.lhs, self.panels);
-        self.batches::<FlatFormat<B>>(|w, column, sink| match (B::HALVES, B::MIN) {
-            (true, _) => tiles::<FlatTiles<FlatBytes<true, false>>>(token, w, lhs, panels, column, sink),
-            (_, true) => tiles::<FlatTiles<FlatBytes<false, true>>>(token, w, lhs, panels, column, sink),
-            _ => tiles::<FlatTiles<FlatBytes<false, false>>>(token, w, lhs, panels, column, sink),
-        });
-    }
-
-    fn superblock<B: Super>(mut self) {
-        let (token, lhs, panels) = (self.token, self.lhs, self.panels);
-        self.batches::<SuperFormat<B>>(|w, column, sink| match B::MINS {
-            true => tiles::<SuperTiles<SuperBytes<true>>>(token, w, lhs, panels, column, sink),
-            false => tiles::<SuperTiles<SuperBytes<false>>>(token, w, lhs, panels, column, sink),
-        });
-    }
-}
-
-impl Expanded<'_> {
-    /// Expands as many columns as fit into a batch, lets `tiles` use them, and so on.
-    fn batches<T: Unpacked>(&mut self, tiles: impl Fn(&[u8], usize, &mut Sink<'_>)) {
-        struct Op<'a, T: Unpacked>(&'a [T::Block], usize, usize, &'a mut [u8]);
-        impl<T: Unpacked> KernelOp for Op<'_, T> {
-            type Output = ();
-            #[inline(always)]
-            fn run<I: Isa>(self, isa: I) {
-                T::expand(isa, self.0, self.1, self.2, self.3);
-            }
-        }
-        let (per_row, cols) = (self.lhs.k / T::Block::LEN, self.token.cols());
-        let (unit, units) = (T::EXPANDED, self.lhs.k / T::WEIGHTS);
-        let group = unit * units * cols;
-        let groups = (BATCH / group).max(1);
-        let rows: &[T::Block] = cast_blocks(self.rows).unwrap_or(&[]);
-        for (batch, rows) in rows.chunks(groups * 8 * cols * per_row).enumerate() {
-            let columns = rows.len() / per_row;
-            let used = columns.div_ceil(8 * cols) * group;
-            // Lanes that no column fills keep what they have: their results go nowhere.
-            self.buffers.bytes.resize(self.buffers.bytes.len().max(used), 0);
-            let bytes = &mut self.buffers.bytes[..used];
-            for (c, row) in rows.chunks_exact(per_row).enumerate() {
-                let (g, x, lane) = (c / (8 * cols), c / 8 % cols, c % 8);
-                let start = g * group + x * unit;
-                let out = &mut bytes[start..(g + 1) * group];
-                self.token.plain().run(Op::<T>(row, lane, unit * cols, out));
-            }
-            tiles(bytes, batch * groups * 8 * cols, &mut self.sink);
-        }
-    }
-}
-
-/// What differs between formats of short blocks and of super-blocks, as they stand in the file.
-trait Unpacked {
-    type Block: Block;
-    /// Weights of a unit.
-    const WEIGHTS: usize;
-    /// Bytes of an expanded unit of eight columns.
-    const EXPANDED: usize;
-    /// Multiplies `R` rows from row `first` on.
-    fn few<I: Isa, const R: usize>(
-        isa: I,
-        rows: &[Self::Block],
-        lhs: LhsRef<'_>,
-        first: usize,
-        sink: &mut Sink<'_>,
-    );
-    /// Expands a column into lane `lane` of units that stand `step` bytes apart.
-    fn expand<I: Isa>(isa: I, row: &[Self::Block], lane: usize, step: usize, out: &mut [u8]);
-}
-
-struct FlatFormat<B>(PhantomData<B>);
-struct SuperFormat<B>(PhantomData<B>);
-
-impl<B: Flat> Unpacked for FlatFormat<B> {
-    type Block = B;
-    const WEIGHTS: usize = 32;
-    const EXPANDED: usize = FlatBytes::<false, false>::UNIT;
-
-    #[inline(always)]
-    fn few<I: Isa, const R: usize>(isa: I, rows: &[B], lhs: LhsRef<'_>, first: usize, sink: &mut Sink<'_>) {
-        direct::flat::<I, B, R>(isa, rows, lhs, first, sink);
-    }
-
-    #[inline(always)]
-    fn expand<I: Isa>(isa: I, row: &[B], lane: usize, step: usize, out: &mut [u8]) {
-        expand_flat(isa, row, lane, step, out);
-    }
-}
-
-impl<B: Super> Unpacked for SuperFormat<B> {
-    type Block = B;
-    const WEIGHTS: usize = 256;
-    const EXPANDED: usize = SuperBytes::<false>::UNIT;
-
-    #[inline(always)]
-    fn few<I: Isa, const R: usize>(isa: I, rows: &[B], lhs: LhsRef<'_>, first: usize, sink: &mut Sink<'_>) {
-        direct::superblock::<I, B, R>(isa, rows, lhs, first, sink);
-    }
-
-    #[inline(always)]
-    fn expand<I: Isa>(isa: I, row: &[B], lane: usize, step: usize, out: &mut [u8]) {
-        expand_super(isa, row, lane, step, out);
-    }
-}
-
-/// What differs between tiles of 32-weight units and of super-blocks.
-trait Tiled {
-    /// The largest level.
-    const MAX: u32;
-    /// Bytes of a unit of eight columns.
-    const UNIT: usize;
-    /// Weights of a unit.
-    const WEIGHTS: usize;
-    /// What a tile reads of the activations.
-    type Panel<'a, const R: usize, const Q: usize>: Copy;
-    /// The panel of `R` rows from row `first` on.
-    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize)
-    -> Self::Panel<'_, R, Q>;
-    /// The product of the panel with `8 * C` columns.
-    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
-        isa: I,
-        w: &[u8],
-        a: Self::Panel<'_, R, Q>,
-    ) -> [[I::F; C]; R];
-}
-
-struct FlatTiles<L>(PhantomData<L>);
-struct SuperTiles<L>(PhantomData<L>);
-struct PlaneTiles<L, const K: usize>(PhantomData<L>);
-
-impl<L: FlatLayout> Tiled for FlatTiles<L> {
-    const MAX: u32 = L::MAX;
-    const UNIT: usize = L::UNIT;
-    const WEIGHTS: usize = 32;
-    type Panel<'a, const R: usize, const Q: usize> = FlatPanel<'a, R, Q>;
-
-    #[inline(always)]
-    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> FlatPanel<'_, R, Q> {
-        a.flat_panel(first, units)
-    }
-
-    #[inline(always)]
-    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
-        isa: I,
-        w: &[u8],
-        a: FlatPanel<'_, R, Q>,
-    ) -> [[I::F; C]; R] {
-        flat::tile::<I, L, R, C, Q>(isa, w, a)
-    }
-}
-
-impl<L: SuperLayout> Tiled for SuperTiles<L> {
-    const MAX: u32 = L::MAX;
-    const UNIT: usize = L::UNIT;
-    const WEIGHTS: usize = 256;
-    type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
-
-    #[inline(always)]
-    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> SuperPanel<'_, R, Q> {
-        a.super_panel(first, units, L::SUBS)
-    }
-
-    #[inline(always)]
-    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
-        isa: I,
-        w: &[u8],
-        a: SuperPanel<'_, R, Q>,
-    ) -> [[I::F; C]; R] {
-        if L::SCALED {
-            super_block::tile::<I, L, R, C, Q>(isa, w, a)
-        } else {
-            planes::tile::<I, L, 1, R, C, Q>(isa, w, a)
-        }
-    }
-}
-
-impl<L: SuperLayout, const K: usize> Tiled for PlaneTiles<L, K> {
-    const MAX: u32 = L::MAX;
-    const UNIT: usize = K * L::UNIT;
-    const WEIGHTS: usize = 256;
-    type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
-
-    #[inline(always)]
-    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> SuperPanel<'_, R, Q> {
-        a.super_panel(first, units, L::SUBS)
-    }
-
-    #[inline(always)]
-    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
-        isa: I,
-        w: &[u8],
-        a: SuperPanel<'_, R, Q>,
-    ) -> [[I::F; C]; R] {
-        planes::tile::<I, L, K, R, C, Q>(isa, w, a)
-    }
-}
-
-/// All rows times the columns of a buffer, panel by panel.
-fn tiles<T: Tiled>(token: Token, w: &[u8], lhs: LhsRef<'_>, a: &Panels, column: usize, sink: &mut Sink<'_>) {
-    struct Op<'a, 'b, T, const R: usize>(&'a [u8], &'a Panels, [usize; 3], &'a mut Sink<'b>, PhantomData<T>);
-    impl<T: Tiled, const R: usize> KernelOp for Op<'_, '_, T, R> {
-        type Output = ();
-        #[inline(always)]
-        fn run<I: Isa>(self, isa: I) {
-            if R > I::ROWS {
-                return;
-            }
-            match (I::COLS, quad::<I>(T::MAX)) {
-                (1, 4) => self.tiles::<I, 1, 4>(isa),
-                (2, 4) => self.tiles::<I, 2, 4>(isa),
-                (4, 4) => self.tiles::<I, 4, 4>(isa),
-                (2, _) => self.tiles::<I, 2, 8>(isa),
-                _ => self.tiles::<I, 1, 8>(isa),
-            }
-        }
-    }
-    impl<T: Tiled, const R: usize> Op<'_, '_, T, R> {
-        #[inline(always)]
-        fn tiles<I: Isa, const C: usize, const Q: usize>(self, isa: I) {
-            let Self(w, a, [first, units, column], sink, _) = self;
-            let panel = T::panel::<R, Q>(a, first, units);
-            for (g, w) in w.chunks_exact(T::UNIT * units * C).enumerate() {
-                let tile = T::tile::<I, R, C, Q>(isa, w, panel);
-                flat::put(isa, &tile, first, column + g * 8 * C, sink);
-            }
-        }
-    }
-    let units = lhs.k / T::WEIGHTS;
-    for (first, rows) in panels(lhs.m(), token.rows()) {
-        let place = [first, units, column];
-        match rows {
-            4 => token.run(Op::<T, 4>(w, a, place, sink, PhantomData)),
-            2 => token.run(Op::<T, 2>(w, a, place, sink, PhantomData)),
-            _ => token.run(Op::<T, 1>(w, a, place, sink, PhantomData)),
+        let units = self.lhs.k / 256 * self.token.cols();
+        let groups = (BATCH / (units * word::UNIT)).max(1);
+        for (batch, w) in self.w.chunks(groups * units * L::UNIT).enumerate() {
+            let len = w.len() / L::UNIT * word::UNIT;
+            self.buffers.bytes.resize(self.buffers.bytes.len().max(len), 0);
+            let words = &mut self.buffers.bytes[..len];
+            self.token.run(Op::<L>(w, words, PhantomData));
+            let column = batch * groups * 8 * self.token.cols();
+            let tiles = if L::MINS { tiles::<WordTiles<true>> } else { tiles::<WordTiles<false>> };
+            tiles(self.token, words, self.lhs, self.panels, column, &mut self.sink);
         }
     }
 }

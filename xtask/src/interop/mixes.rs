@@ -233,7 +233,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// All mixes over all models, then the options over each; prints the table, and gives the faults.
+/// All mixes over all models, or those named, then the options over each, which have the name `options`;
+/// prints the table, and gives the faults.
 pub(super) fn run(
     tools: &Tools,
     folder: &Path,
@@ -254,7 +255,7 @@ pub(super) fn run(
         println!("{:<10} {:<28} {theirs:>8.1} {ours:>8.1}", row.mix, verdicts.join(" "));
     }
     println!("{equal} files equal");
-    if only.is_empty() {
+    if only.is_empty() || only.contains(&"options") {
         for model in models {
             let start = Instant::now();
             let count = bench.options(model, &mut faults)?;

@@ -77,6 +77,7 @@ macro_rules! ops {
     ($features:tt $token:ident) => {
         const COLS: usize = 1;
         const ROWS: usize = 4;
+        const WORDS: bool = false;
         const WIDE_BYTES: usize = 4;
         type B = Bytes;
         type I = Ints;
@@ -216,6 +217,44 @@ macro_rules! ops {
             }
 
             #[inline]
+            fn pairs_nibble(token, x: &[u8; 16], high: bool) -> Ints {
+                let bytes: uint8x16_t = transmute!(*x);
+                let nibbles = if high { vshrq_n_u8::<4>(bytes) } else { vandq_u8(bytes, vdupq_n_u8(15)) };
+                token.pairs_u8(&transmute!(nibbles))
+            }
+
+            #[inline]
+            fn twin(token, pairs: Ints, second: bool) -> Ints {
+                both!(twin token.lane_scale(pairs, second))
+            }
+
+            #[inline]
+            fn words(_token, levels: Bytes, offset: i32, scale: Ints) -> [Ints; 2] {
+                [
+                    [word(levels[0], false, offset, scale[0]), word(levels[1], false, offset, scale[1])],
+                    [word(levels[0], true, offset, scale[0]), word(levels[1], true, offset, scale[1])],
+                ]
+            }
+
+            #[inline]
+            fn transpose(_token, x: [Bytes; 8]) -> [Bytes; 8] {
+                let mut out = x;
+                for half in 0..2 {
+                    let low = fours_across([x[0][half], x[1][half], x[2][half], x[3][half]]);
+                    let high = fours_across([x[4][half], x[5][half], x[6][half], x[7][half]]);
+                    for i in 0..4 {
+                        out[4 * half + i] = [low[i], high[i]];
+                    }
+                }
+                out
+            }
+
+            #[inline]
+            fn int_bytes(_token, x: Ints) -> [u8; 32] {
+                transmute!(x)
+            }
+
+            #[inline]
             fn dot_pairs(_token, total: Ints, a: Ints, b: Ints) -> Ints {
                 both!(pair_products total, a, b)
             }
@@ -320,6 +359,45 @@ macro_rules! ops {
 #[inline]
 fn shift(a: uint8x16_t, by: i32) -> uint8x16_t {
     vreinterpretq_u8_u16(vshlq_u16(vreinterpretq_u16_u8(a), vdupq_n_s16(by as i16)))
+}
+
+/// Rows of four 4-byte lanes become columns.
+#[target_feature(enable = "neon")]
+#[inline]
+fn fours_across(x: [uint8x16_t; 4]) -> [uint8x16_t; 4] {
+    let [a, b, c, d] = [
+        vreinterpretq_u32_u8(x[0]),
+        vreinterpretq_u32_u8(x[1]),
+        vreinterpretq_u32_u8(x[2]),
+        vreinterpretq_u32_u8(x[3]),
+    ];
+    let (ab, cd) = ([vtrn1q_u32(a, b), vtrn2q_u32(a, b)], [vtrn1q_u32(c, d), vtrn2q_u32(c, d)]);
+    let pairs = |x: uint32x4_t| vreinterpretq_u64_u32(x);
+    let bytes = |x: uint64x2_t| vreinterpretq_u8_u64(x);
+    [
+        bytes(vtrn1q_u64(pairs(ab[0]), pairs(cd[0]))),
+        bytes(vtrn1q_u64(pairs(ab[1]), pairs(cd[1]))),
+        bytes(vtrn2q_u64(pairs(ab[0]), pairs(cd[0]))),
+        bytes(vtrn2q_u64(pairs(ab[1]), pairs(cd[1]))),
+    ]
+}
+
+/// The low half of each lane in both halves.
+#[target_feature(enable = "neon")]
+#[inline]
+fn twin(x: int32x4_t) -> int32x4_t {
+    let x = vreinterpretq_s16_s32(x);
+    vreinterpretq_s32_s16(vtrn1q_s16(x, x))
+}
+
+/// Every second byte, less an offset, times the word of `scale`.
+#[target_feature(enable = "neon")]
+#[inline]
+fn word(levels: uint8x16_t, odd: bool, offset: i32, scale: int32x4_t) -> int32x4_t {
+    let words = vreinterpretq_u16_u8(levels);
+    let words = if odd { vshrq_n_u16::<8>(words) } else { vandq_u16(words, vdupq_n_u16(255)) };
+    let words = vsubq_s16(vreinterpretq_s16_u16(words), vdupq_n_s16(offset as i16));
+    vreinterpretq_s32_s16(vmulq_s16(words, vreinterpretq_s16_s32(scale)))
 }
 
 /// In each lane four products, in pairs of neighbours of the halves.

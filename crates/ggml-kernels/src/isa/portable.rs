@@ -53,6 +53,7 @@ impl Isa for Portable {
     const LEVEL: Level = Level::Portable;
     const COLS: usize = 1;
     const ROWS: usize = 2;
+    const WORDS: bool = true;
     const WIDE_BYTES: usize = 4;
     type B = [u8; 32];
     type I = [i32; 8];
@@ -190,6 +191,39 @@ impl Isa for Portable {
     #[inline(always)]
     fn pairs_i8(self, x: &[u8; 16]) -> [i32; 8] {
         each(|i| join(i16::from(x[2 * i].cast_signed()), i16::from(x[2 * i + 1].cast_signed())))
+    }
+
+    #[inline(always)]
+    fn pairs_nibble(self, x: &[u8; 16], high: bool) -> [i32; 8] {
+        self.pairs_u8(&each(|i| if high { x[i] >> 4 } else { x[i] & 15 }))
+    }
+
+    #[inline(always)]
+    fn twin(self, pairs: [i32; 8], second: bool) -> [i32; 8] {
+        each(|i| {
+            let one = pair(pairs[i])[usize::from(second)] as i16;
+            join(one, one)
+        })
+    }
+
+    #[inline(always)]
+    fn words(self, levels: [u8; 32], offset: i32, scale: [i32; 8]) -> [[i32; 8]; 2] {
+        let word = |i: usize, j: usize| ((i32::from(levels[4 * i + j]) - offset) * pair(scale[i])[0]) as i16;
+        [each(|i| join(word(i, 0), word(i, 2))), each(|i| join(word(i, 1), word(i, 3)))]
+    }
+
+    #[inline(always)]
+    fn transpose(self, x: [[u8; 32]; 8]) -> [[u8; 32]; 8] {
+        let mut out = [[0; 32]; 8];
+        for i in 0..8 {
+            out[i] = each(|b| x[b / 4][4 * i + b % 4]);
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn int_bytes(self, x: [i32; 8]) -> [u8; 32] {
+        each(|i| x[i / 4].to_le_bytes()[i % 4])
     }
 
     #[inline(always)]

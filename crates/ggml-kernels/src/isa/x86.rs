@@ -65,6 +65,12 @@ avx512_vnni! { token
 /// The operations that all tokens do alike.
 macro_rules! ops {
     ($features:tt $token:ident) => {
+        // Every x86-64 CPU has it.
+        #[inline(always)]
+        fn prefetch(self, byte: &u8) {
+            safe_arch::prefetch_t0(byte);
+        }
+
         hop! { $features $token
             #[inline(never)]
             fn run<T: KernelOp>(token, op: T) -> T::Output {
@@ -159,6 +165,60 @@ macro_rules! ops {
             }
 
             #[inline]
+            fn pairs_nibble(_token, x: &[u8; 16], high: bool) -> __m256i {
+                let pairs = _mm256_cvtepu8_epi16(transmute!(*x));
+                if high { _mm256_srli_epi16::<4>(pairs) } else { _mm256_and_si256(pairs, _mm256_set1_epi16(15)) }
+            }
+
+            #[inline]
+            fn twin(_token, pairs: __m256i, second: bool) -> __m256i {
+                if second {
+                    _mm256_blend_epi16::<0xAA>(_mm256_srli_epi32::<16>(pairs), pairs)
+                } else {
+                    _mm256_blend_epi16::<0xAA>(pairs, _mm256_slli_epi32::<16>(pairs))
+                }
+            }
+
+            #[inline]
+            fn words(_token, levels: __m256i, offset: i32, scale: __m256i) -> [__m256i; 2] {
+                let offset = _mm256_set1_epi16(offset as i16);
+                let even = _mm256_and_si256(levels, _mm256_set1_epi16(0xFF));
+                let odd = _mm256_srli_epi16::<8>(levels);
+                [
+                    _mm256_mullo_epi16(_mm256_sub_epi16(even, offset), scale),
+                    _mm256_mullo_epi16(_mm256_sub_epi16(odd, offset), scale),
+                ]
+            }
+
+            #[inline]
+            fn transpose(_token, x: [__m256i; 8]) -> [__m256i; 8] {
+                // Pairs of rows, then fours: each half of a vector is one of the eight columns.
+                let (a, b) = (_mm256_unpacklo_epi32(x[0], x[1]), _mm256_unpackhi_epi32(x[0], x[1]));
+                let (c, d) = (_mm256_unpacklo_epi32(x[2], x[3]), _mm256_unpackhi_epi32(x[2], x[3]));
+                let (e, f) = (_mm256_unpacklo_epi32(x[4], x[5]), _mm256_unpackhi_epi32(x[4], x[5]));
+                let (g, h) = (_mm256_unpacklo_epi32(x[6], x[7]), _mm256_unpackhi_epi32(x[6], x[7]));
+                let low = [
+                    _mm256_unpacklo_epi64(a, c), _mm256_unpackhi_epi64(a, c),
+                    _mm256_unpacklo_epi64(b, d), _mm256_unpackhi_epi64(b, d),
+                ];
+                let high = [
+                    _mm256_unpacklo_epi64(e, g), _mm256_unpackhi_epi64(e, g),
+                    _mm256_unpacklo_epi64(f, h), _mm256_unpackhi_epi64(f, h),
+                ];
+                let mut out = x;
+                for i in 0..4 {
+                    out[i] = _mm256_permute2x128_si256::<0x20>(low[i], high[i]);
+                    out[i + 4] = _mm256_permute2x128_si256::<0x31>(low[i], high[i]);
+                }
+                out
+            }
+
+            #[inline]
+            fn int_bytes(_token, x: __m256i) -> [u8; 32] {
+                transmute!(x)
+            }
+
+            #[inline]
             fn lane_scale(_token, pairs: __m256i, second: bool) -> __m256i {
                 let pairs = if second { pairs } else { _mm256_slli_epi32::<16>(pairs) };
                 _mm256_srai_epi32::<16>(pairs)
@@ -184,7 +244,8 @@ macro_rules! ops {
             fn dot32(_token, total: __m256i, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> __m256i {
                 let (w, a): (__m256i, __m256i) = (transmute!(*w), transmute!(*a));
                 let words = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
-                let [low, high] = [scales[0], scales[1]].map(|s| _mm_set1_epi16(i16::from(s)));
+                let low = _mm_set1_epi16(i16::from(scales[0]));
+                let high = _mm_set1_epi16(i16::from(scales[1]));
                 _mm256_add_epi32(total, _mm256_madd_epi16(words, _mm256_set_m128i(high, low)))
             }
 
@@ -257,6 +318,7 @@ impl Isa for Avx2 {
     const LEVEL: Level = Level::Avx2;
     const COLS: usize = 2;
     const ROWS: usize = 4;
+    const WORDS: bool = true;
     const WIDE_BYTES: usize = 8;
     type B = __m256i;
     type I = __m256i;
@@ -292,12 +354,8 @@ impl Isa for Avx2 {
 
         // The scale in both words of a lane: the sums stand in both.
         #[inline]
-        fn sub_scale(_token, pairs: __m256i, second: bool) -> __m256i {
-            if second {
-                _mm256_blend_epi16::<0xAA>(_mm256_srli_epi32::<16>(pairs), pairs)
-            } else {
-                _mm256_blend_epi16::<0xAA>(pairs, _mm256_slli_epi32::<16>(pairs))
-            }
+        fn sub_scale(token, pairs: __m256i, second: bool) -> __m256i {
+            token.twin(pairs, second)
         }
 
         #[inline]
@@ -307,8 +365,11 @@ impl Isa for Avx2 {
 
         #[inline]
         fn wide_quad(_token, x: &[u8]) -> [__m256i; 2] {
-            let halves = x.as_chunks::<4>().0;
-            [0, 1].map(|i| _mm256_set1_epi32(halves.get(i).map_or(0, |h| i32::from_le_bytes(*h))))
+            let [a, b, c, d, e, f, g, h] = *x.first_chunk().unwrap_or(&[0; 8]);
+            [
+                _mm256_set1_epi32(i32::from_le_bytes([a, b, c, d])),
+                _mm256_set1_epi32(i32::from_le_bytes([e, f, g, h])),
+            ]
         }
 
         #[inline]
@@ -331,6 +392,7 @@ macro_rules! vnni {
             const LEVEL: Level = Level::$level;
             const COLS: usize = 4;
             const ROWS: usize = 4;
+            const WORDS: bool = false;
             const WIDE_BYTES: usize = 4;
             type B = __m256i;
             type I = __m256i;

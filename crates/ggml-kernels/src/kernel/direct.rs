@@ -1,8 +1,8 @@
 //! Products of few rows with weights as they stand in the file: eight columns side by side, a block of
 //! each taken apart just before its dots. The same integers and the same f32 steps as in the tiles.
 
-use ggml_blocks::Block;
 use ggml_blocks::formats::{q8_0::Q8_0, q8_1::Q8_1, q8_k::Q8K};
+use ggml_blocks::{Block, GgmlType};
 use zerocopy::IntoBytes;
 
 use super::Sink;
@@ -11,8 +11,11 @@ use crate::layout::at;
 use crate::lhs::LhsRef;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
 
-/// Most rows that are multiplied this way: beyond, expanding the weights once is faster.
-pub(crate) const ROWS: usize = 4;
+/// Most rows that are multiplied this way with activations of a type: beyond, expanding the weights once is
+/// faster. Super-blocks have more to expand.
+pub(crate) fn most_rows(activations: GgmlType) -> usize {
+    if activations == GgmlType::Q8_K { 4 } else { 2 }
+}
 
 /// One 32-weight unit of activations, whatever its type.
 trait Activation: Block {
@@ -53,7 +56,7 @@ impl Activation for Q8_1 {
 
 /// The blocks of eight columns from `first` on; those beyond the last repeat it.
 #[inline(always)]
-fn eight<B>(rows: &[B], first: usize, per_row: usize) -> [&[B]; 8] {
+pub(crate) fn eight<B>(rows: &[B], first: usize, per_row: usize) -> [&[B]; 8] {
     let last = rows.len() / per_row - 1;
     let mut out: [&[B]; 8] = [&[]; 8];
     for c in 0..8 {

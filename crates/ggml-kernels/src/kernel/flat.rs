@@ -5,21 +5,25 @@
 
 use super::Sink;
 use crate::isa::Isa;
-use crate::layout::{FlatLayout, at};
+use crate::layout::{FlatLayout, at, fetch};
 use crate::panel::FlatPanel;
 
-/// The product of `R` rows with `8 * C` columns, whose units alternate in `w`.
+/// The product of `R` rows with `8 * C` columns, whose units alternate in `w`. `ahead` is what will be
+/// read some time after each of them, empty if it is in the cache.
 #[inline(always)]
 pub(crate) fn tile<I: Isa, L: FlatLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
     w: &[u8],
+    ahead: &[u8],
     a: FlatPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[isa.splat(0.0); C]; R];
     let table = isa.twice(&L::table());
     let mins = if L::MIN { a.mins } else { a.scales };
     let mut units = a.quads.iter().zip(a.scales).zip(a.offsets).zip(mins);
-    for w in w.chunks_exact(L::UNIT * C) {
+    let step = L::UNIT * C;
+    for (u, w) in w.chunks_exact(step).enumerate() {
+        fetch(isa, ahead, u * step..(u + 1) * step);
         let Some((((quads, da), offsets), s)) = units.next() else { break };
         let dots = |from: usize, to: usize, start: &[i32; R]| {
             dots::<I, L, R, C, Q>(isa, table, w, &quads[from..to], from, start)

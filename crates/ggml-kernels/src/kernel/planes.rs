@@ -6,7 +6,7 @@
 
 use super::flat::step;
 use crate::isa::Isa;
-use crate::layout::{SuperLayout, at};
+use crate::layout::{SuperLayout, at, fetch};
 use crate::panel::SuperPanel;
 
 /// The product of `R` rows with `8 * C` columns. In `w`, for each unit in order of k, for each plane, stand
@@ -15,12 +15,14 @@ use crate::panel::SuperPanel;
 pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const C: usize, const Q: usize>(
     isa: I,
     w: &[u8],
+    ahead: &[u8],
     a: SuperPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[[isa.splat(0.0); C]; R]; K];
     let table = isa.twice(&L::table());
     let mut units = a.quads.as_chunks::<8>().0.iter().zip(a.pairs.chunks_exact(L::SUBS / 2)).zip(a.scales);
-    for w in w.chunks_exact(L::UNIT * C * K) {
+    let step = L::UNIT * C;
+    for (u, w) in w.chunks_exact(step * K).enumerate() {
         let Some(((quads, pairs), da)) = units.next() else { break };
         // The offset's share, the same for all columns and planes.
         let mut offsets = [0; R];
@@ -29,8 +31,9 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const
                 offsets[r] -= L::OFFSET * (i32::from(pair[r] as i16) + (pair[r] >> 16));
             }
         }
-        for (p, w) in w.chunks_exact(L::UNIT * C).enumerate() {
-            let dots = dots::<I, L, R, C, Q>(isa, table, w, quads, &offsets);
+        for (p, w) in w.chunks_exact(step).enumerate() {
+            let ahead = ahead.get((u * K + p) * step..).unwrap_or(&[]);
+            let dots = dots::<I, L, R, C, Q>(isa, table, w, ahead, quads, &offsets);
             for x in 0..C {
                 let d = L::d(isa, &w[x * L::UNIT..(x + 1) * L::UNIT]);
                 for r in 0..R {
@@ -57,6 +60,7 @@ fn dots<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
     table: I::B,
     w: &[u8],
+    ahead: &[u8],
     quads: &[[[[u8; Q]; R]; 8]; 8],
     start: &[i32; R],
 ) -> [[I::I; C]; R] {
@@ -69,6 +73,8 @@ fn dots<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
     for (n, quads) in quads.chunks_exact(chunks).enumerate() {
         let mut sums = [[isa.no_sums(); C]; R];
         for (chunk, quads) in quads.iter().enumerate() {
+            let part = L::UNIT * C / 8 * (n * chunks + chunk);
+            fetch(isa, ahead, part..part + L::UNIT * C / 8);
             let start = L::DATA + (n * chunks + chunk) * L::CHUNK;
             for (i, quad) in quads.iter().enumerate() {
                 let mut levels = [isa.splat_byte(0); C];

@@ -5,14 +5,16 @@
 
 use super::flat::step;
 use crate::isa::Isa;
-use crate::layout::{SuperLayout, at};
+use crate::layout::{SuperLayout, at, fetch};
 use crate::panel::SuperPanel;
 
-/// The product of `R` rows with `8 * C` columns, whose units alternate in `w`.
+/// The product of `R` rows with `8 * C` columns, whose units alternate in `w`. `ahead` is what will be
+/// read some time after each of them, empty if it is in the cache.
 #[inline(always)]
 pub(crate) fn tile<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
     w: &[u8],
+    ahead: &[u8],
     a: SuperPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[isa.splat(0.0); C]; R];
@@ -20,7 +22,8 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const R: usize, const C: usize, const
     let mut chunks = a.quads.chunks_exact(8);
     let mut pairs = a.pairs.chunks_exact(L::SUBS / 2);
     let mut scales = a.scales.iter();
-    for w in w.chunks_exact(L::UNIT * C) {
+    let len = L::UNIT * C;
+    for (u, w) in w.chunks_exact(len).enumerate() {
         let (Some(quads), Some(pairs), Some(da)) = (chunks.next(), pairs.next(), scales.next()) else {
             break;
         };
@@ -54,7 +57,9 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const R: usize, const C: usize, const
                 }
             }
         }
+        let part = len / (L::SUBS / 2);
         for p in 0..L::SUBS / 2 {
+            fetch(isa, ahead, u * len + p * part..u * len + (p + 1) * part);
             sub_blocks::<I, L, R, C, Q>(isa, table, w, quads, p, &mut total);
         }
         for x in 0..C {

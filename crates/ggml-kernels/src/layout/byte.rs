@@ -13,6 +13,8 @@
 //!                                320  quads  for each four k, for each column: 4 levels
 //! ```
 
+use zerocopy::transmute;
+
 use super::{FlatLayout, SuperLayout, at};
 use crate::isa::Isa;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
@@ -91,45 +93,75 @@ impl<const MINS: bool> SuperLayout for SuperBytes<MINS> {
     }
 }
 
-/// Expands one column's row of blocks into lane `c` of its units, `step` bytes apart.
+/// Expands eight columns of blocks into units that stand `step` bytes apart.
 #[inline(always)]
-pub(crate) fn expand_flat<I: Isa, B: Flat>(isa: I, row: &[B], c: usize, step: usize, out: &mut [u8]) {
-    let mut unit = FlatUnit::ZERO;
+pub(crate) fn expand_flat<I: Isa, B: Flat>(isa: I, columns: [&[B]; 8], step: usize, out: &mut [u8]) {
+    let mut units = [FlatUnit::ZERO; 8];
     let per_block = B::LEN / 32;
     for (u, out) in out.chunks_mut(step).enumerate() {
-        row[u / per_block].unit(isa, u % per_block, &mut unit);
-        for (i, x) in [unit.d[0], unit.d[1], unit.m].into_iter().enumerate() {
-            out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
+        for c in 0..8 {
+            columns[c][u / per_block].unit(isa, u % per_block, &mut units[c]);
+            for (i, x) in [units[c].d[0], units[c].d[1], units[c].m].into_iter().enumerate() {
+                out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
+            }
         }
-        quads(&unit.levels, c, &mut out[96..96 + 256]);
+        let mut levels = [[0; 32]; 8];
+        for c in 0..8 {
+            levels[c] = units[c].levels;
+        }
+        quads(isa, &levels, &mut out[96..96 + 256]);
     }
 }
 
 /// [`expand_flat`] for super-blocks.
 #[inline(always)]
-pub(crate) fn expand_super<I: Isa, B: Super>(isa: I, row: &[B], c: usize, step: usize, out: &mut [u8]) {
-    let mut unit = SuperUnit::ZERO;
-    for (block, out) in row.iter().zip(out.chunks_mut(step)) {
-        block.unit(isa, &mut unit);
-        for (i, x) in [unit.d, unit.dmin].into_iter().enumerate() {
-            out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
+pub(crate) fn expand_super<I: Isa, B: Super>(isa: I, columns: [&[B]; 8], step: usize, out: &mut [u8]) {
+    let mut units = [SuperUnit::ZERO; 8];
+    for (u, out) in out.chunks_mut(step).enumerate() {
+        for c in 0..8 {
+            let unit = &mut units[c];
+            columns[c][u].unit(isa, unit);
+            for (i, x) in [unit.d, unit.dmin].into_iter().enumerate() {
+                out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
+            }
+            for p in 0..8 {
+                let (mins, scales) = (&unit.mins[2 * p..], &unit.scales[2 * p..]);
+                out[64 + 16 * p + 2 * c..][..2].copy_from_slice(&mins[..2]);
+                out[192 + 16 * p + 2 * c] = scales[0] as u8;
+                out[192 + 16 * p + 2 * c + 1] = scales[1] as u8;
+            }
         }
-        for p in 0..8 {
-            let (mins, scales) = (&unit.mins[2 * p..], &unit.scales[2 * p..]);
-            out[64 + 16 * p + 2 * c..][..2].copy_from_slice(&mins[..2]);
-            out[192 + 16 * p + 2 * c] = scales[0] as u8;
-            out[192 + 16 * p + 2 * c + 1] = scales[1] as u8;
+        for (i, out) in out[320..].as_chunks_mut::<256>().0[..8].iter_mut().enumerate() {
+            quads(isa, &chunk(&units, i), out);
         }
-        quads(&unit.levels, c, &mut out[320..320 + 2048]);
     }
 }
 
-/// Puts a column's quads into its lane, plus 128.
+/// Levels `32i..32i + 32` of eight columns.
 #[inline(always)]
-fn quads<const N: usize>(levels: &[i8; N], c: usize, out: &mut [u8]) {
-    let out = &mut out.as_chunks_mut::<4>().0[c..];
-    for (out, q) in out.iter_mut().step_by(8).zip(levels.as_chunks::<4>().0) {
-        let word = u32::from_le_bytes([q[0] as u8, q[1] as u8, q[2] as u8, q[3] as u8]);
-        *out = (word ^ 0x8080_8080).to_le_bytes();
+pub(super) fn chunk(units: &[SuperUnit; 8], i: usize) -> [[i8; 32]; 8] {
+    let mut levels = [[0; 32]; 8];
+    for c in 0..8 {
+        levels[c] = units[c].levels.as_chunks().0[i];
+    }
+    levels
+}
+
+/// The quads of 32 levels of eight columns, plus 128.
+#[inline(always)]
+pub(super) fn interleaved<I: Isa>(isa: I, levels: &[[i8; 32]; 8]) -> [I::B; 8] {
+    let raise = isa.splat_byte(128);
+    let mut x = [raise; 8];
+    for c in 0..8 {
+        x[c] = isa.sub_bytes(isa.bytes(&transmute!(levels[c])), raise);
+    }
+    isa.transpose(x)
+}
+
+#[inline(always)]
+fn quads<I: Isa>(isa: I, levels: &[[i8; 32]; 8], out: &mut [u8]) {
+    let quads = interleaved(isa, levels);
+    for (out, x) in out.as_chunks_mut::<32>().0.iter_mut().zip(quads) {
+        *out = transmute!(isa.signed(x));
     }
 }

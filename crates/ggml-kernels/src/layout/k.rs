@@ -145,6 +145,7 @@ impl SuperLayout for Q4Kx8 {
 }
 
 impl SuperLayout for Q5Kx8 {
+    const WORDS: bool = true;
     const MAX: u32 = 31;
     const UNIT: usize = 160 + 8 * 160;
     const CHUNK: usize = 160;
@@ -157,6 +158,7 @@ impl SuperLayout for Q5Kx8 {
 }
 
 impl SuperLayout for Q6Kx8 {
+    const WORDS: bool = true;
     const MAX: u32 = 63;
     const OFFSET: i32 = 32;
     const UNIT: usize = 144 + 8 * 192;
@@ -170,6 +172,7 @@ impl SuperLayout for Q6Kx8 {
 }
 
 impl SuperLayout for Iq4Xsx8 {
+    const WORDS: bool = true;
     const MAX: u32 = 255;
     const OFFSET: i32 = 128;
     const UNIT: usize = 80 + 8 * 128;
@@ -187,6 +190,7 @@ impl SuperLayout for Iq4Xsx8 {
 }
 
 impl SuperLayout for Q3Kx8 {
+    const WORDS: bool = true;
     const MAX: u32 = 7;
     const OFFSET: i32 = 4;
     const UNIT: usize = 144 + 8 * 96;
@@ -220,14 +224,12 @@ impl SuperLayout for Q2Kx8 {
 
     #[inline(always)]
     fn min_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
-        let both: u128 = u128::from_le_bytes(*at(unit, 32 + 16 * p));
-        isa.pairs_u8(&(both >> 4 & LOW).to_le_bytes())
+        isa.pairs_nibble(at(unit, 32 + 16 * p), true)
     }
 
     #[inline(always)]
     fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
-        let both: u128 = u128::from_le_bytes(*at(unit, 32 + 16 * p));
-        isa.pairs_u8(&(both & LOW).to_le_bytes())
+        isa.pairs_nibble(at(unit, 32 + 16 * p), false)
     }
 
     #[inline(always)]
@@ -235,9 +237,6 @@ impl SuperLayout for Q2Kx8 {
         two(isa, chunk, i, 0)
     }
 }
-
-/// The low nibble of each of sixteen bytes.
-const LOW: u128 = u128::from_ne_bytes([15; 16]);
 
 impl SuperLayout for Tq2x8 {
     const MAX: u32 = 3;

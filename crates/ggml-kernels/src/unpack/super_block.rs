@@ -4,6 +4,8 @@ use ggml_blocks::formats::{
     iq4_nl::Iq4Nl, iq4_xs::Iq4Xs, q2_k::Q2K, q3_k::Q3K, q4_k::Q4K, q5_k::Q5K, q6_k::Q6K, tq2_0::Tq2_0,
 };
 
+use zerocopy::transmute;
+
 use super::flat::look_up;
 use super::{Super, SuperUnit};
 use crate::isa::Isa;
@@ -72,7 +74,7 @@ impl Super for Q4K {
             put(isa, &mut out.levels, i, field(isa, &qs[i / 2], 4 * (i % 2), 0, 15), 0);
         }
         let [scales, mins] = self.sub_scales();
-        (out.scales, out.mins) = (twice(scales).map(u8::cast_signed), twice(mins));
+        (out.scales, out.mins) = (transmute!(twice(scales)), twice(mins));
         (out.d, out.dmin) = (isa.half(self.d), isa.half(self.dmin));
     }
 }
@@ -88,7 +90,7 @@ impl Super for Q5K {
             put(isa, &mut out.levels, i, isa.or(low, field(isa, &self.qh, i, 4, 16)), 0);
         }
         let [scales, mins] = self.sub_scales();
-        (out.scales, out.mins) = (twice(scales).map(u8::cast_signed), twice(mins));
+        (out.scales, out.mins) = (transmute!(twice(scales)), twice(mins));
         (out.d, out.dmin) = (isa.half(self.d), isa.half(self.dmin));
     }
 }

@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     Step::Task("tidy", &[]),
     Step::Cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     Step::Cargo("test", &["test", "--workspace"]),
+    Step::Task("asm", &[]),
     Step::Cargo("doc", &["doc", "--workspace", "--no-deps"]),
     Step::Task("codegen", &["--check"]),
     Step::Cargo("demo", &["run", "--release", "--package", "export-gguf", "--", "demo"]),

@@ -5,19 +5,19 @@
 //! The aarch64 standard library and a rustc that fits it come from Debian, as do the linker and qemu.
 //! What is missing is installed, which takes root.
 
-use crate::util::{Outcome, capture, cargo, root, run as run_command};
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use crate::asm;
+use crate::util::{Artifact, Outcome, artifacts, root, run as run_command, test_builds};
+use std::path::Path;
 use std::process::Command;
 
-/// A file that shows a package to be there, and the package.
-const NEEDED: &[(&str, &str)] = &[
-    ("/usr/bin/rustc", "rustc-web"),
-    ("/usr/bin/cargo", "cargo-web"),
-    ("/usr/lib/rustlib/aarch64-unknown-linux-gnu/lib", "libstd-rust-web-dev:arm64"),
-    ("/usr/bin/aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-    ("/usr/aarch64-linux-gnu/include/stdio.h", "libc6-dev-arm64-cross"),
-    ("/usr/bin/qemu-aarch64-static", "qemu-user-static"),
+/// What is needed of Debian. rustc and the standard library must be of one version.
+const NEEDED: &[&str] = &[
+    "rustc-web",
+    "cargo-web",
+    "libstd-rust-web-dev:arm64",
+    "gcc-aarch64-linux-gnu",
+    "libc6-dev-arm64-cross",
+    "qemu-user-static",
 ];
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
@@ -32,9 +32,9 @@ const PATIENCE: &str = "600";
 /// Installs what is missing, builds, runs.
 pub(crate) fn run(_: &[String]) -> Outcome {
     install()?;
-    let native = build(&mut cargo(), None)?;
+    let native = artifacts(&mut test_builds())?;
     for (cpu, level) in X86 {
-        test(&native, "qemu-x86_64-static", cpu, level)?;
+        test(program(&native)?, "qemu-x86_64-static", cpu, level)?;
     }
     let mut debian = Command::new("/usr/bin/cargo");
     debian
@@ -46,40 +46,36 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
         .env("CARGO_PROFILE_DEV_DEBUG", "0");
     run_command(Command::new("/usr/bin/rustc").arg("--version"))?;
-    let foreign = build(&mut debian, Some(TARGET))?;
+    debian.args(["test", "--package", "ggml-kernels", "--test", "it", "--no-run", "--target", TARGET]);
+    let foreign = artifacts(&mut debian)?;
+    asm::check(&asm::library(&foreign)?, &asm::AARCH64)?;
     for (cpu, level) in AARCH64 {
-        test(&foreign, "qemu-aarch64-static", cpu, level)?;
+        test(program(&foreign)?, "qemu-aarch64-static", cpu, level)?;
     }
     Ok(())
 }
 
+/// Installs the packages that dpkg does not list.
 fn install() -> Outcome {
-    let missing: Vec<&str> =
-        NEEDED.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
+    let listed = |package: &&&str| Path::new(&format!("/var/lib/dpkg/info/{package}.list")).exists();
+    let missing: Vec<&str> = NEEDED.iter().filter(|p| !listed(p)).copied().collect();
     if missing.is_empty() {
         return Ok(());
     }
+    let failed = |e: String| format!("cannot install {} (Debian, as root): {e}", missing.join(", "));
     println!("installing {}", missing.join(" "));
-    run_command(Command::new("dpkg").args(["--add-architecture", "arm64"]))?;
-    run_command(Command::new("apt-get").args(["update", "-qq"]))?;
+    run_command(Command::new("dpkg").args(["--add-architecture", "arm64"])).map_err(failed)?;
+    run_command(Command::new("apt-get").args(["update", "-qq"])).map_err(failed)?;
     let mut apt = Command::new("apt-get");
     apt.env("DEBIAN_FRONTEND", "noninteractive");
-    run_command(apt.args(["install", "-y", "-qq", "--no-install-recommends"]).args(missing))
+    apt.args(["install", "-y", "-qq", "--no-install-recommends"]).args(&missing);
+    run_command(&mut apt).map_err(failed)
 }
 
-/// Builds the integration tests of the kernels, and says where they are.
-fn build(cargo: &mut Command, target: Option<&str>) -> Outcome<PathBuf> {
-    cargo.args(["test", "--package", "ggml-kernels", "--test", "it", "--no-run", "--message-format", "json"]);
-    if let Some(target) = target {
-        cargo.args(["--target", target]);
-    }
-    let messages = capture(cargo)?;
-    let program = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|m| m["target"]["name"] == "it")
-        .find_map(|m| m["executable"].as_str().map(PathBuf::from));
-    program.ok_or_else(|| "cargo named no test program".to_owned())
+/// The integration tests of the kernels.
+fn program(built: &[Artifact]) -> Outcome<&Path> {
+    let found = built.iter().filter(|a| a.is("ggml-kernels", "it")).find_map(|a| a.program.as_deref());
+    found.ok_or_else(|| "cargo named no test program of ggml-kernels".to_owned())
 }
 
 /// Runs the tests on one processor. Instructions are not emulated twice: qemu's signal frames lack the

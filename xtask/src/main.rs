@@ -8,6 +8,7 @@
 
 use std::process::ExitCode;
 
+mod asm;
 mod bench;
 mod ci;
 mod codegen;
@@ -28,6 +29,7 @@ type Task = (&'static str, fn(&[String]) -> Outcome, &'static str);
 
 /// Every task. A new one is a module with a `run` and a row here.
 const TASKS: &[Task] = &[
+    ("asm", asm::run, "the machine code of the kernels: dot products, and no calls"),
     ("bench", bench::run, "codecs, kernels, planes or transcode: speed against ggml, in alternation"),
     ("ci", ci::run, "all that continuous integration runs, each step timed"),
     ("codegen", codegen::run, "codebooks and docs/blocks.md; --check compares"),

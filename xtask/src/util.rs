@@ -1,5 +1,6 @@
 //! What several tasks need: the root folder, running a command, walking the tree.
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,6 +33,46 @@ pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
+}
+
+/// Builds all that `cargo test --workspace` runs: nothing, after it.
+pub(crate) fn test_builds() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--no-run"]);
+    command
+}
+
+/// A target that cargo has built, or found built.
+#[derive(Debug)]
+pub(crate) struct Artifact {
+    package: String,
+    target: String,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) program: Option<PathBuf>,
+}
+
+impl Artifact {
+    pub(crate) fn is(&self, package: &str, target: &str) -> bool {
+        self.package == package && self.target == target
+    }
+}
+
+/// What a build of cargo's makes.
+pub(crate) fn artifacts(build: &mut Command) -> Outcome<Vec<Artifact>> {
+    let messages = capture(build.args(["--message-format", "json-render-diagnostics"]))?;
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let built = messages.filter(|m| m["reason"] == "compiler-artifact").map(|m| {
+        let manifest = PathBuf::from(text(&m["manifest_path"]));
+        let folder = manifest.parent().and_then(Path::file_name).unwrap_or_default();
+        Artifact {
+            package: folder.to_string_lossy().into_owned(),
+            target: text(&m["target"]["name"]),
+            files: m["filenames"].as_array().into_iter().flatten().map(|f| text(f).into()).collect(),
+            program: m["executable"].as_str().map(PathBuf::from),
+        }
+    });
+    Ok(built.collect())
 }
 
 /// Reads a file, with its path in the error.

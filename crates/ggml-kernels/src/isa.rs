@@ -82,6 +82,8 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
 
     /// Runs `op` compiled for this token's features. Never inlined.
     fn run<T: KernelOp>(self, op: T) -> T::Output;
+    /// [`Isa::run`] for tiles, under a name of its own: so they are found in machine code and profiles.
+    fn tile<T: KernelOp>(self, op: T) -> T::Output;
 
     /// How many [`Isa::dot`]s of levels up to `max` the partial sums hold; 0: use [`Isa::dot_wide`].
     fn room(max: u32) -> usize;
@@ -200,8 +202,18 @@ pub(crate) trait KernelOp {
     fn run<I: Isa>(self, isa: I) -> Self::Output;
 }
 
+/// Bytes per quad in the panels for levels up to `max`, or for words.
+#[inline(always)]
+pub(crate) fn quad<I: Isa>(max: Option<u32>) -> usize {
+    match max {
+        None => 8,
+        Some(max) if I::room(max) == 0 => I::WIDE_BYTES,
+        Some(_) => 4,
+    }
+}
+
 macro_rules! tokens {
-    ($($(#[$cfg:meta])? $token:ident -> $plain:ident;)+) => {
+    ($($(#[$cfg:meta])? $token:ident;)+) => {
         /// A token of any level.
         #[derive(Debug, Clone, Copy)]
         pub(crate) enum Token {
@@ -226,12 +238,6 @@ macro_rules! tokens {
                 match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::LEVEL,)+ }
             }
 
-            /// A token with the same vectors but no dot products, for work that has none: so it is not
-            /// compiled once more.
-            pub(crate) fn plain(self) -> Self {
-                match self { $($(#[$cfg])? Self::$token(token) => Self::$plain(token.plain()),)+ }
-            }
-
             /// [`Isa::COLS`].
             pub(crate) fn cols(self) -> usize {
                 match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::COLS,)+ }
@@ -247,19 +253,30 @@ macro_rules! tokens {
                 match self { $($(#[$cfg])? Self::$token(_) => <$token as Isa>::WORDS,)+ }
             }
 
-            /// [`Isa::run`].
+            /// Bytes per quad in the panels for levels up to `max`, or for words.
+            pub(crate) fn quad(self, max: Option<u32>) -> usize {
+                match self { $($(#[$cfg])? Self::$token(_) => quad::<$token>(max),)+ }
+            }
+
+            /// [`Isa::run`] on the token with the same vectors but no dot products: work other than tiles
+            /// has none, and need not be compiled once more.
             pub(crate) fn run<T: KernelOp>(self, op: T) -> T::Output {
-                match self { $($(#[$cfg])? Self::$token(token) => token.run(op),)+ }
+                match self { $($(#[$cfg])? Self::$token(token) => token.plain().run(op),)+ }
+            }
+
+            /// [`Isa::tile`].
+            pub(crate) fn tile<T: KernelOp>(self, op: T) -> T::Output {
+                match self { $($(#[$cfg])? Self::$token(token) => token.tile(op),)+ }
             }
         }
     };
 }
 
 tokens! {
-    Portable -> Portable;
-    #[cfg(target_arch = "x86_64")] Avx2 -> Avx2;
-    #[cfg(target_arch = "x86_64")] AvxVnni -> Avx2;
-    #[cfg(target_arch = "x86_64")] Avx512Vnni -> Avx2;
-    #[cfg(target_arch = "aarch64")] Neon -> Neon;
-    #[cfg(target_arch = "aarch64")] Dotprod -> Neon;
+    Portable;
+    #[cfg(target_arch = "x86_64")] Avx2;
+    #[cfg(target_arch = "x86_64")] AvxVnni;
+    #[cfg(target_arch = "x86_64")] Avx512Vnni;
+    #[cfg(target_arch = "aarch64")] Neon;
+    #[cfg(target_arch = "aarch64")] Dotprod;
 }

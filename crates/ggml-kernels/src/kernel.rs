@@ -33,9 +33,13 @@ impl Sink<'_> {
         }
         if column + 8 <= self.width {
             self.y[start..start + 8].copy_from_slice(x);
-        } else if column < self.width {
-            let len = self.width - column;
-            self.y[start..start + len].copy_from_slice(&x[..len]);
+            return;
+        }
+        // One by one: a copy of some other length would be a call, and tiles have none.
+        for c in 0..8 {
+            if column + c < self.width {
+                self.y[start + c] = x[c];
+            }
         }
     }
 }

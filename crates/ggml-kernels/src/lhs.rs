@@ -86,6 +86,7 @@ impl<'a> LhsRef<'a> {
     }
 
     /// The blocks of `R` rows from `first` on.
+    #[inline(always)]
     pub(crate) fn rows<B: Block, const R: usize>(self, first: usize) -> [&'a [B]; R] {
         let (blocks, per_row) = (self.blocks(), self.k / B::LEN);
         let mut out: [&[B]; R] = [&[]; R];
@@ -96,6 +97,7 @@ impl<'a> LhsRef<'a> {
     }
 
     /// The blocks, for a format that its type says.
+    #[inline(always)]
     pub(crate) fn blocks<B: Block>(self) -> &'a [B] {
         cast_blocks(self.bytes).unwrap_or(&[])
     }

@@ -89,26 +89,7 @@ fn as_words<L: SuperPack>(token: Token, m: usize) -> bool {
 
 /// How the panels of a layout look on a level: for levels up to `max`, or for words.
 pub(crate) fn shape(token: Token, max: Option<u32>, offset: i32, subs: usize) -> Shape {
-    struct Op(Option<u32>);
-    impl KernelOp for Op {
-        type Output = (usize, usize);
-        #[inline(always)]
-        fn run<I: Isa>(self, _: I) -> (usize, usize) {
-            (I::ROWS, quad::<I>(self.0))
-        }
-    }
-    let (rows, quad) = token.run(Op(max));
-    Shape { rows, quad, offset, subs }
-}
-
-/// Bytes per quad in the panels for levels up to `max`, or for words.
-#[inline(always)]
-fn quad<I: Isa>(max: Option<u32>) -> usize {
-    match max {
-        None => 8,
-        Some(max) if I::room(max) == 0 => I::WIDE_BYTES,
-        Some(_) => 4,
-    }
+    Shape { rows: token.rows(), quad: token.quad(max), offset, subs }
 }
 
 /// Multiplies with the columns of a range.
@@ -245,6 +226,6 @@ pub(crate) fn run_float(
         buffers.floats.resize((end - start) * k, 0.0);
         // The lengths are those of the rows.
         let _fits = w.format().decode_rows(w.rows(start..end), k, &mut buffers.floats);
-        token.plain().run(Op(x, &buffers.floats, k, start - first, &mut sink));
+        token.run(Op(x, &buffers.floats, k, start - first, &mut sink));
     }
 }

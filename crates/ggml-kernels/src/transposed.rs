@@ -47,13 +47,7 @@ impl Kernels {
                         w.format().decode_range(w.rows(first + j..first + j + 1), blocks.clone(), out);
                 }
                 let dy = Gradients { dy, n, first, rows };
-                self.token.plain().run(Add {
-                    dy,
-                    w: &buffers.floats,
-                    width: columns.len(),
-                    m,
-                    sink: &mut sink,
-                });
+                self.token.run(Add { dy, w: &buffers.floats, width: columns.len(), m, sink: &mut sink });
             }
         };
         split(m, k, n, w.format().block_len().max(32), dx, &mut scratch.tasks, &work);

@@ -97,6 +97,11 @@ macro_rules! ops {
                 op.run(token)
             }
 
+            #[inline(never)]
+            fn tile<T: KernelOp>(token, op: T) -> T::Output {
+                op.run(token)
+            }
+
             #[inline]
             fn bytes(_token, x: &[u8; 32]) -> Bytes {
                 transmute!(*x)

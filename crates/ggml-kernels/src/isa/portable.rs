@@ -67,6 +67,11 @@ impl Isa for Portable {
         op.run(self)
     }
 
+    #[inline(never)]
+    fn tile<T: KernelOp>(self, op: T) -> T::Output {
+        op.run(self)
+    }
+
     #[inline(always)]
     fn room(_: u32) -> usize {
         usize::MAX

@@ -13,12 +13,13 @@ use crate::panel::FlatPanel;
 #[inline(always)]
 pub(crate) fn tile<I: Isa, L: FlatLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
+    table: &[i8; 16],
     w: &[u8],
     ahead: &[u8],
     a: FlatPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[isa.splat(0.0); C]; R];
-    let table = isa.twice(&L::table());
+    let table = isa.twice(table);
     let mins = if L::MIN { a.mins } else { a.scales };
     let mut units = a.quads.iter().zip(a.scales).zip(a.offsets).zip(mins);
     let step = L::UNIT * C;

@@ -4,6 +4,8 @@
 //! Per output each plane has a chain of its own, as if it were multiplied alone: for each super-block in
 //! order `acc += f32(dots) * (d * da)`. In the end the chains are added in the order of the planes.
 
+use std::hint::black_box;
+
 use super::flat::step;
 use crate::isa::Isa;
 use crate::layout::{SuperLayout, at, fetch};
@@ -14,12 +16,14 @@ use crate::panel::SuperPanel;
 #[inline(always)]
 pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const C: usize, const Q: usize>(
     isa: I,
+    table: &[i8; 16],
     w: &[u8],
     ahead: &[u8],
     a: SuperPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
-    let mut acc = [[[isa.splat(0.0); C]; R]; K];
-    let table = isa.twice(&L::table());
+    // So many known zeros would be a call of memset.
+    let mut acc = [[[isa.splat(black_box(0.0)); C]; R]; K];
+    let table = isa.twice(table);
     let mut units = a.quads.as_chunks::<8>().0.iter().zip(a.pairs.chunks_exact(L::SUBS / 2)).zip(a.scales);
     let step = L::UNIT * C;
     for (u, w) in w.chunks_exact(step * K).enumerate() {
@@ -43,10 +47,11 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const
             }
         }
     }
-    let mut sum = acc[0];
-    for acc in &acc[1..] {
-        for r in 0..R {
-            for x in 0..C {
+    let mut sum = [[isa.splat(0.0); C]; R];
+    for r in 0..R {
+        for x in 0..C {
+            sum[r][x] = acc[0][r][x];
+            for acc in &acc[1..] {
                 sum[r][x] = isa.add(sum[r][x], acc[r][x]);
             }
         }

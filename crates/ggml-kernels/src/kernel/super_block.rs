@@ -13,12 +13,13 @@ use crate::panel::SuperPanel;
 #[inline(always)]
 pub(crate) fn tile<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
+    table: &[i8; 16],
     w: &[u8],
     ahead: &[u8],
     a: SuperPanel<'_, R, Q>,
 ) -> [[I::F; C]; R] {
     let mut acc = [[isa.splat(0.0); C]; R];
-    let table = isa.twice(&L::table());
+    let table = isa.twice(table);
     let mut chunks = a.quads.chunks_exact(8);
     let mut pairs = a.pairs.chunks_exact(L::SUBS / 2);
     let mut scales = a.scales.iter();

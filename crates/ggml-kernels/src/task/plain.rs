@@ -50,8 +50,8 @@ impl Direct<'_> {
         let rows: &[T::Block] = cast_blocks(rows).unwrap_or(&[]);
         for (first, count) in panels(lhs.m(), 2) {
             match count {
-                2 => token.plain().run(Op::<T, 2>(rows, lhs, first, &mut sink)),
-                _ => token.plain().run(Op::<T, 1>(rows, lhs, first, &mut sink)),
+                2 => token.run(Op::<T, 2>(rows, lhs, first, &mut sink)),
+                _ => token.run(Op::<T, 1>(rows, lhs, first, &mut sink)),
             }
         }
     }
@@ -118,7 +118,7 @@ impl Expanded<'_> {
             for first in (0..columns).step_by(8) {
                 let (g, x) = (first / (8 * cols), first / 8 % cols);
                 let out = &mut bytes[g * group + x * unit..(g + 1) * group];
-                self.token.plain().run(Op::<T>(eight(rows, first, per_row), unit * cols, out));
+                self.token.run(Op::<T>(eight(rows, first, per_row), unit * cols, out));
             }
             tiles(bytes, batch * groups * 8 * cols, &mut self.sink);
         }

@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::quad;
-use crate::isa::{Isa, KernelOp, Token};
+use crate::isa::{Isa, KernelOp, Token, quad};
 use crate::kernel::{Sink, flat, planes, super_block, words};
 use crate::layout::{AHEAD, FlatLayout, SuperLayout, word};
 use crate::lhs::LhsRef;
@@ -17,6 +16,10 @@ pub(super) trait Tiled {
     const UNIT: usize;
     /// Weights of a unit.
     const WEIGHTS: usize;
+    /// What levels are looked up in. Tiles are given it: asking for it would be a call.
+    fn table() -> [i8; 16] {
+        [0; 16]
+    }
     /// What a tile reads of the activations.
     type Panel<'a, const R: usize, const Q: usize>: Copy;
     /// The panel of `R` rows from row `first` on.
@@ -25,6 +28,7 @@ pub(super) trait Tiled {
     /// The product of the panel with `8 * C` columns.
     fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
         isa: I,
+        table: &[i8; 16],
         w: &[u8],
         ahead: &[u8],
         a: Self::Panel<'_, R, Q>,
@@ -40,6 +44,11 @@ impl<L: FlatLayout> Tiled for FlatTiles<L> {
     const MAX: Option<u32> = Some(L::MAX);
     const UNIT: usize = L::UNIT;
     const WEIGHTS: usize = 32;
+
+    fn table() -> [i8; 16] {
+        L::table()
+    }
+
     type Panel<'a, const R: usize, const Q: usize> = FlatPanel<'a, R, Q>;
 
     #[inline(always)]
@@ -50,11 +59,12 @@ impl<L: FlatLayout> Tiled for FlatTiles<L> {
     #[inline(always)]
     fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
         isa: I,
+        table: &[i8; 16],
         w: &[u8],
         ahead: &[u8],
         a: FlatPanel<'_, R, Q>,
     ) -> [[I::F; C]; R] {
-        flat::tile::<I, L, R, C, Q>(isa, w, ahead, a)
+        flat::tile::<I, L, R, C, Q>(isa, table, w, ahead, a)
     }
 }
 
@@ -62,6 +72,11 @@ impl<L: SuperLayout> Tiled for SuperTiles<L> {
     const MAX: Option<u32> = Some(L::MAX);
     const UNIT: usize = L::UNIT;
     const WEIGHTS: usize = 256;
+
+    fn table() -> [i8; 16] {
+        L::table()
+    }
+
     type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
 
     #[inline(always)]
@@ -72,14 +87,15 @@ impl<L: SuperLayout> Tiled for SuperTiles<L> {
     #[inline(always)]
     fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
         isa: I,
+        table: &[i8; 16],
         w: &[u8],
         ahead: &[u8],
         a: SuperPanel<'_, R, Q>,
     ) -> [[I::F; C]; R] {
         if L::SCALED {
-            super_block::tile::<I, L, R, C, Q>(isa, w, ahead, a)
+            super_block::tile::<I, L, R, C, Q>(isa, table, w, ahead, a)
         } else {
-            planes::tile::<I, L, 1, R, C, Q>(isa, w, ahead, a)
+            planes::tile::<I, L, 1, R, C, Q>(isa, table, w, ahead, a)
         }
     }
 }
@@ -88,6 +104,11 @@ impl<L: SuperLayout, const K: usize> Tiled for PlaneTiles<L, K> {
     const MAX: Option<u32> = Some(L::MAX);
     const UNIT: usize = K * L::UNIT;
     const WEIGHTS: usize = 256;
+
+    fn table() -> [i8; 16] {
+        L::table()
+    }
+
     type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
 
     #[inline(always)]
@@ -98,11 +119,12 @@ impl<L: SuperLayout, const K: usize> Tiled for PlaneTiles<L, K> {
     #[inline(always)]
     fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
         isa: I,
+        table: &[i8; 16],
         w: &[u8],
         ahead: &[u8],
         a: SuperPanel<'_, R, Q>,
     ) -> [[I::F; C]; R] {
-        planes::tile::<I, L, K, R, C, Q>(isa, w, ahead, a)
+        planes::tile::<I, L, K, R, C, Q>(isa, table, w, ahead, a)
     }
 }
 
@@ -120,6 +142,7 @@ impl<const MINS: bool> Tiled for WordTiles<MINS> {
     #[inline(always)]
     fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
         isa: I,
+        _: &[i8; 16],
         w: &[u8],
         _: &[u8],
         a: SuperPanel<'_, R, Q>,
@@ -137,7 +160,14 @@ pub(super) fn tiles<T: Tiled>(
     column: usize,
     sink: &mut Sink<'_>,
 ) {
-    struct Op<'a, 'b, T, const R: usize>(&'a [u8], &'a Panels, [usize; 3], &'a mut Sink<'b>, PhantomData<T>);
+    struct Op<'a, 'b, T, const R: usize>(
+        &'a [u8],
+        &'a Panels,
+        [usize; 3],
+        &'a [i8; 16],
+        &'a mut Sink<'b>,
+        PhantomData<T>,
+    );
     impl<T: Tiled, const R: usize> KernelOp for Op<'_, '_, T, R> {
         type Output = ();
         #[inline(always)]
@@ -157,24 +187,24 @@ pub(super) fn tiles<T: Tiled>(
     impl<T: Tiled, const R: usize> Op<'_, '_, T, R> {
         #[inline(always)]
         fn tiles<I: Isa, const C: usize, const Q: usize>(self, isa: I) {
-            let Self(w, a, [first, units, column], sink, _) = self;
+            let Self(w, a, [first, units, column], table, sink, _) = self;
             let panel = T::panel::<R, Q>(a, first, units);
             let group = T::UNIT * units * C;
             for (g, columns) in w.chunks_exact(group).enumerate() {
                 // The first panel brings the weights into the cache for all others.
                 let ahead = if first == 0 { w.get(g * group + AHEAD..).unwrap_or(&[]) } else { &[] };
-                let tile = T::tile::<I, R, C, Q>(isa, columns, ahead, panel);
+                let tile = T::tile::<I, R, C, Q>(isa, table, columns, ahead, panel);
                 flat::put(isa, &tile, first, column + g * 8 * C, sink);
             }
         }
     }
-    let units = lhs.k / T::WEIGHTS;
+    let (units, table) = (lhs.k / T::WEIGHTS, T::table());
     for (first, rows) in panels(lhs.m(), token.rows()) {
         let place = [first, units, column];
         match rows {
-            4 => token.run(Op::<T, 4>(w, a, place, sink, PhantomData)),
-            2 => token.run(Op::<T, 2>(w, a, place, sink, PhantomData)),
-            _ => token.run(Op::<T, 1>(w, a, place, sink, PhantomData)),
+            4 => token.tile(Op::<T, 4>(w, a, place, &table, sink, PhantomData)),
+            2 => token.tile(Op::<T, 2>(w, a, place, &table, sink, PhantomData)),
+            _ => token.tile(Op::<T, 1>(w, a, place, &table, sink, PhantomData)),
         }
     }
 }

@@ -5,14 +5,13 @@
 use super::median;
 use crate::interop::Tools;
 use crate::util::{Outcome, capture, root, run as run_command};
+use ggml_blocks::{FORMATS, Kind};
 use ggml_kernels::{GgmlType, Kernels, Packed, Rhs, Scratch};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-const TYPES: [&str; 11] =
-    ["q8_0", "q4_0", "q4_K", "q5_K", "q6_K", "iq4_nl", "iq4_xs", "q2_K", "q3_K", "mxfp4", "tq2_0"];
 /// Outputs and inputs.
 const SIDE: usize = 4096;
 /// Rows, and whether the weights come from memory: then there are as many copies as fill 512 MiB.
@@ -37,8 +36,10 @@ pub(super) fn run(only: &[&str]) -> Outcome {
         "{:<7} {:>4} {:>5} {:>3} {:>8} {:>8} {:>8} {:>8} {:>6} {:>8} {:>6}",
         "type", "m", "from", "thr", "ggml", "repack", "ours", "packed", "ratio", "limit", "of it"
     );
-    for name in TYPES.iter().filter(|t| only.is_empty() || only.iter().any(|o| o.eq_ignore_ascii_case(t))) {
-        let ty = GgmlType::from_name(name).ok_or(format!("{name}: no such type"))?;
+    let blocks = FORMATS.iter().filter(|f| f.info().kind == Kind::Block);
+    for format in blocks.filter(|f| only.is_empty() || only.iter().any(|o| o.eq_ignore_ascii_case(f.name())))
+    {
+        let (name, ty) = (format.name(), format.info().id);
         let bytes = weights(ty)?;
         for threads in [1, 2] {
             let pool =
@@ -93,12 +94,14 @@ impl Case<'_> {
         let held: Vec<Vec<u8>> = (0..copies).map(|_| self.bytes.to_vec()).collect();
         let plain: Vec<Rhs<'_>> =
             held.iter().map(|b| Rhs::new(self.ty, b, SIDE, SIDE)).collect::<Result<_, _>>().map_err(text)?;
-        let packed: Vec<Packed> =
-            plain.iter().map(|w| kernels.pack(w)).collect::<Result<_, _>>().map_err(text)?;
+        let packed: Vec<Packed> = match kernels.packed_size(&plain[0]) {
+            Some(_) => plain.iter().map(|w| kernels.pack(w)).collect::<Result<_, _>>().map_err(text)?,
+            None => Vec::new(),
+        };
         let mut peers = [Peer::start(self, tools, folder, copies, false, &x)?, None];
         peers[1] = Peer::start(self, tools, folder, copies, true, &x)?;
 
-        packed[0].matmul(&x, &mut y, &mut scratch).map_err(text)?;
+        kernels.matmul(&x, &plain[0], &mut y, &mut scratch).map_err(text)?;
         for peer in peers.iter_mut().flatten() {
             peer.check(&y, &folder.join("result"))?;
         }
@@ -117,11 +120,13 @@ impl Case<'_> {
                 kernels.matmul(&x, &plain[at], &mut y, &mut scratch).map_err(text)?;
                 Ok(start.elapsed().as_nanos() as f64)
             })?;
-            self.measure(&mut ours[1], || {
-                let start = Instant::now();
-                packed[at].matmul(&x, &mut y, &mut scratch).map_err(text)?;
-                Ok(start.elapsed().as_nanos() as f64)
-            })?;
+            if let Some(packed) = packed.get(at) {
+                self.measure(&mut ours[1], || {
+                    let start = Instant::now();
+                    packed.matmul(&x, &mut y, &mut scratch).map_err(text)?;
+                    Ok(start.elapsed().as_nanos() as f64)
+                })?;
+            }
             if round % 4 == 0 {
                 let found = capture(Command::new(limits).arg("64"))?;
                 let mut numbers = found.split_whitespace().filter_map(|n| n.parse::<f64>().ok());
@@ -152,6 +157,7 @@ impl Case<'_> {
         let speed = |times: Vec<f64>| if times.is_empty() { 0.0 } else { work / median(times) };
         let [plain, packed] = ours.map(speed);
         let [ggml, repack] = theirs.map(speed);
+        let best = if packed > 0.0 { packed } else { plain };
         // The limit of multiplications is one thread's, that of memory is shared.
         let limit = if self.memory { limits[1] } else { limits[0] * self.threads as f64 };
         println!(
@@ -160,8 +166,8 @@ impl Case<'_> {
             self.m,
             if self.memory { "DRAM" } else { "cache" },
             self.threads,
-            packed / ggml.max(repack),
-            100.0 * packed / limit,
+            best / ggml.max(repack),
+            100.0 * best / limit,
         );
     }
 }

@@ -26,6 +26,8 @@ pub(crate) trait FlatLayout: 'static {
     const HALVES: bool = false;
     /// Whether there is a minimum.
     const MIN: bool = false;
+    /// Fewest rows that are multiplied faster with [`word`]s, where an instruction set has it so.
+    const WORD_ROWS: usize = usize::MAX;
     /// What [`FlatLayout::level`] looks up.
     fn table() -> [i8; 16] {
         [0; 16]
@@ -58,8 +60,8 @@ pub(crate) trait SuperLayout: 'static {
     const SCALED: bool = true;
     /// Whether there are minimums.
     const MINS: bool = false;
-    /// Whether many rows are multiplied faster with [`word`]s, where an instruction set has it so.
-    const WORDS: bool = false;
+    /// Fewest rows that are multiplied faster with [`word`]s, where an instruction set has it so.
+    const WORD_ROWS: usize = usize::MAX;
     /// What [`SuperLayout::level`] looks up.
     fn table() -> [i8; 16] {
         [0; 16]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use ggml_blocks::GgmlType;
 
 use self::plain::{Direct, Expanded};
-use self::tiled::{FlatTiles, PlaneTiles, SuperTiles, WordTiles, tiles};
+use self::tiled::{FlatTiles, FlatWordTiles, PlaneTiles, SuperTiles, WordTiles, tiles};
 use crate::isa::{Isa, KernelOp, Token};
 use crate::kernel::{Sink, direct, float};
 use crate::layout::pack::{FlatPack, LayoutOp, SuperPack};
@@ -52,10 +52,13 @@ pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mu
     impl LayoutOp for Op {
         type Output = Shape;
         fn flat<L: FlatPack>(self) -> Shape {
-            shape(self.0, Some(L::MAX), L::OFFSET, 0)
+            match as_words(L::WORD_ROWS, self.0, self.1) {
+                true => shape(self.0, None, 0, 0),
+                false => shape(self.0, Some(L::MAX), L::OFFSET, 0),
+            }
         }
         fn superblock<L: SuperPack>(self) -> Shape {
-            match as_words::<L>(self.0, self.1) {
+            match as_words(L::WORD_ROWS, self.0, self.1) {
                 true => shape(self.0, None, 0, 16),
                 false => shape(self.0, Some(L::MAX), L::OFFSET, L::SUBS),
             }
@@ -66,11 +69,11 @@ pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mu
     }
     let shape = match w {
         Weights::Rhs(_) | Weights::Planes(_) if lhs.m() <= direct::most_rows(lhs.ty) => None,
-        Weights::Rhs(_) | Weights::Planes(_) => Some(match lhs.ty {
-            GgmlType::Q8_K if token.words() => shape(token, None, 0, 16),
-            GgmlType::Q8_K => shape(token, Some(255), 128, 16),
-            _ => shape(token, Some(255), 128, 0),
-        }),
+        Weights::Rhs(_) | Weights::Planes(_) => {
+            let subs = if lhs.ty == GgmlType::Q8_K { 16 } else { 0 };
+            let (max, offset) = if token.words() { (None, 0) } else { (Some(255), 128) };
+            Some(shape(token, max, offset, subs))
+        }
         Weights::Packed(w) => w.form().with(Op(token, lhs.m())),
     };
     if let Some(shape) = shape {
@@ -79,12 +82,9 @@ pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mu
     shape.is_some()
 }
 
-/// Fewest rows for which packed weights are unpacked to words.
-const WORD_ROWS: usize = 8;
-
 /// Whether packed weights are unpacked to words, some columns at a time, before they are multiplied.
-fn as_words<L: SuperPack>(token: Token, m: usize) -> bool {
-    L::WORDS && token.words() && m >= WORD_ROWS
+fn as_words(fewest: usize, token: Token, m: usize) -> bool {
+    token.words() && m >= fewest
 }
 
 /// How the panels of a layout look on a level: for levels up to `max`, or for words.
@@ -138,6 +138,12 @@ impl LayoutOp for Tiles<'_> {
 
     fn flat<L: FlatPack>(self) {
         let Tiles { token, lhs, panels, .. } = self;
+        if as_words(L::WORD_ROWS, token, lhs.m()) {
+            return self.unpacked::<FlatWords<L>>(|w, column, sink| {
+                // No packed layout has halves or a minimum.
+                tiles::<FlatWordTiles<false, false>>(token, w, lhs, panels, column, sink);
+            });
+        }
         self.batches(L::UNIT * (lhs.k / 32), |w, column, sink| {
             tiles::<FlatTiles<L>>(token, w, lhs, panels, column, sink);
         });
@@ -145,8 +151,11 @@ impl LayoutOp for Tiles<'_> {
 
     fn superblock<L: SuperPack>(self) {
         let Tiles { token, lhs, panels, .. } = self;
-        if as_words::<L>(token, lhs.m()) {
-            return self.unpacked::<L>();
+        if as_words(L::WORD_ROWS, token, lhs.m()) {
+            return self.unpacked::<SuperWords<L>>(|w, column, sink| match L::MINS {
+                true => tiles::<WordTiles<true>>(token, w, lhs, panels, column, sink),
+                false => tiles::<WordTiles<false>>(token, w, lhs, panels, column, sink),
+            });
         }
         self.batches(L::UNIT * (lhs.k / 256), |w, column, sink| {
             tiles::<SuperTiles<L>>(token, w, lhs, panels, column, sink);
@@ -174,32 +183,79 @@ impl Tiles<'_> {
 }
 
 impl Tiles<'_> {
-    /// Unpacks as many groups as fit into a batch, multiplies them with all rows, and so on.
-    fn unpacked<L: SuperPack>(mut self) {
-        struct Op<'a, L>(&'a [u8], &'a mut [u8], PhantomData<L>);
-        impl<L: SuperPack> KernelOp for Op<'_, L> {
+    /// Unpacks as many groups as fit into a batch, lets `tiles` use them, and so on.
+    fn unpacked<T: Words>(mut self, tiles: impl Fn(&[u8], usize, &mut Sink<'_>)) {
+        struct Op<'a, T>(&'a [i8; 16], &'a [u8], &'a mut [u8], PhantomData<T>);
+        impl<T: Words> KernelOp for Op<'_, T> {
             type Output = ();
             #[inline(always)]
             fn run<I: Isa>(self, isa: I) {
+                let Self(table, all, out, _) = self;
+                let table = isa.twice(table);
                 for (i, (w, out)) in
-                    self.0.chunks_exact(L::UNIT).zip(self.1.chunks_exact_mut(word::UNIT)).enumerate()
+                    all.chunks_exact(T::PACKED).zip(out.chunks_exact_mut(T::UNIT)).enumerate()
                 {
-                    fetch(isa, self.0.get(i * L::UNIT + AHEAD..).unwrap_or(&[]), 0..L::UNIT);
-                    word::unpack::<I, L>(isa, w, out);
+                    fetch(isa, all.get(i * T::PACKED + AHEAD..).unwrap_or(&[]), 0..T::PACKED);
+                    T::unpack(isa, table, w, out);
                 }
             }
         }
-        let units = self.lhs.k / 256 * self.token.cols();
-        let groups = (BATCH / (units * word::UNIT)).max(1);
-        for (batch, w) in self.w.chunks(groups * units * L::UNIT).enumerate() {
-            let len = w.len() / L::UNIT * word::UNIT;
+        let units = self.lhs.k / T::WEIGHTS * self.token.cols();
+        let (groups, table) = ((BATCH / (units * T::UNIT)).max(1), T::table());
+        for (batch, w) in self.w.chunks(groups * units * T::PACKED).enumerate() {
+            let len = w.len() / T::PACKED * T::UNIT;
             self.buffers.bytes.resize(self.buffers.bytes.len().max(len), 0);
             let words = &mut self.buffers.bytes[..len];
-            self.token.run(Op::<L>(w, words, PhantomData));
-            let column = batch * groups * 8 * self.token.cols();
-            let tiles = if L::MINS { tiles::<WordTiles<true>> } else { tiles::<WordTiles<false>> };
-            tiles(self.token, words, self.lhs, self.panels, column, &mut self.sink);
+            self.token.run(Op::<T>(&table, w, words, PhantomData));
+            tiles(words, batch * groups * 8 * self.token.cols(), &mut self.sink);
         }
+    }
+}
+
+/// What differs between packed units of 32 weights and of super-blocks that become words.
+trait Words {
+    /// Weights of a unit.
+    const WEIGHTS: usize;
+    /// Bytes of a packed unit of eight columns.
+    const PACKED: usize;
+    /// Bytes of its words.
+    const UNIT: usize;
+    /// What its levels are looked up in.
+    fn table() -> [i8; 16];
+    /// Unpacks a unit.
+    fn unpack<I: Isa>(isa: I, table: I::B, w: &[u8], out: &mut [u8]);
+}
+
+struct FlatWords<L>(PhantomData<L>);
+struct SuperWords<L>(PhantomData<L>);
+
+impl<L: FlatPack> Words for FlatWords<L> {
+    const WEIGHTS: usize = 32;
+    const PACKED: usize = L::UNIT;
+    const UNIT: usize = word::FLAT_UNIT;
+
+    fn table() -> [i8; 16] {
+        L::table()
+    }
+
+    #[inline(always)]
+    fn unpack<I: Isa>(isa: I, table: I::B, w: &[u8], out: &mut [u8]) {
+        word::unpack_flat::<I, L>(isa, table, w, out);
+    }
+}
+
+impl<L: SuperPack> Words for SuperWords<L> {
+    const WEIGHTS: usize = 256;
+    const PACKED: usize = L::UNIT;
+    const UNIT: usize = word::UNIT;
+
+    fn table() -> [i8; 16] {
+        L::table()
+    }
+
+    #[inline(always)]
+    fn unpack<I: Isa>(isa: I, table: I::B, w: &[u8], out: &mut [u8]) {
+        word::unpack::<I, L>(isa, table, w, out);
     }
 }
 

@@ -145,7 +145,7 @@ impl SuperLayout for Q4Kx8 {
 }
 
 impl SuperLayout for Q5Kx8 {
-    const WORDS: bool = true;
+    const WORD_ROWS: usize = 16;
     const MAX: u32 = 31;
     const UNIT: usize = 160 + 8 * 160;
     const CHUNK: usize = 160;
@@ -158,7 +158,7 @@ impl SuperLayout for Q5Kx8 {
 }
 
 impl SuperLayout for Q6Kx8 {
-    const WORDS: bool = true;
+    const WORD_ROWS: usize = 16;
     const MAX: u32 = 63;
     const OFFSET: i32 = 32;
     const UNIT: usize = 144 + 8 * 192;
@@ -172,7 +172,7 @@ impl SuperLayout for Q6Kx8 {
 }
 
 impl SuperLayout for Iq4Xsx8 {
-    const WORDS: bool = true;
+    const WORD_ROWS: usize = 8;
     const MAX: u32 = 255;
     const OFFSET: i32 = 128;
     const UNIT: usize = 80 + 8 * 128;
@@ -190,7 +190,7 @@ impl SuperLayout for Iq4Xsx8 {
 }
 
 impl SuperLayout for Q3Kx8 {
-    const WORDS: bool = true;
+    const WORD_ROWS: usize = 32;
     const MAX: u32 = 7;
     const OFFSET: i32 = 4;
     const UNIT: usize = 144 + 8 * 96;

@@ -34,6 +34,7 @@ pub(super) fn nibble<I: Isa>(isa: I, data: &[u8], i: usize) -> I::B {
 }
 
 impl FlatLayout for Q8x8 {
+    const WORD_ROWS: usize = 64;
     const MAX: u32 = 255;
     const OFFSET: i32 = 128;
     const UNIT: usize = 272;
@@ -68,6 +69,7 @@ impl FlatLayout for Q4x8 {
 }
 
 impl FlatLayout for Iq4Nlx8 {
+    const WORD_ROWS: usize = 16;
     const MAX: u32 = 255;
     const OFFSET: i32 = 128;
     const UNIT: usize = 144;

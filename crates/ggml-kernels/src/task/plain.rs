@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use ggml_blocks::{Block, cast_blocks};
 
 use super::BATCH;
-use super::tiled::{FlatTiles, SuperTiles, WordTiles, tiles};
+use super::tiled::{FlatTiles, FlatWordTiles, SuperTiles, WordTiles, tiles};
 use crate::isa::{Isa, KernelOp, Token};
 use crate::kernel::{Sink, direct, direct::eight};
 use crate::layout::byte::{FlatBytes, SuperBytes, expand_flat, expand_super};
@@ -72,6 +72,13 @@ impl FormatOp for Expanded<'_> {
 
     fn flat<B: Flat>(mut self) {
         let (token, lhs, panels) = (self.token, self.lhs, self.panels);
+        if token.words() {
+            return self.batches::<FlatWordFormat<B>>(|w, column, sink| match (B::HALVES, B::MIN) {
+                (true, _) => tiles::<FlatWordTiles<true, false>>(token, w, lhs, panels, column, sink),
+                (_, true) => tiles::<FlatWordTiles<false, true>>(token, w, lhs, panels, column, sink),
+                _ => tiles::<FlatWordTiles<false, false>>(token, w, lhs, panels, column, sink),
+            });
+        }
         self.batches::<FlatFormat<B>>(|w, column, sink| match (B::HALVES, B::MIN) {
             (true, _) => tiles::<FlatTiles<FlatBytes<true, false>>>(token, w, lhs, panels, column, sink),
             (_, true) => tiles::<FlatTiles<FlatBytes<false, true>>>(token, w, lhs, panels, column, sink),
@@ -140,6 +147,7 @@ trait Unpacked {
 
 struct FlatFormat<B>(PhantomData<B>);
 struct SuperFormat<B>(PhantomData<B>);
+struct FlatWordFormat<B>(PhantomData<B>);
 struct WordFormat<B>(PhantomData<B>);
 
 impl<B: Flat> Unpacked for FlatFormat<B> {
@@ -190,6 +198,17 @@ impl<B: Super> Expand for SuperFormat<B> {
     #[inline(always)]
     fn expand<I: Isa>(isa: I, columns: [&[B]; 8], step: usize, out: &mut [u8]) {
         expand_super(isa, columns, step, out);
+    }
+}
+
+impl<B: Flat> Expand for FlatWordFormat<B> {
+    type Block = B;
+    const WEIGHTS: usize = 32;
+    const UNIT: usize = word::FLAT_UNIT;
+
+    #[inline(always)]
+    fn expand<I: Isa>(isa: I, columns: [&[B]; 8], step: usize, out: &mut [u8]) {
+        word::expand_flat(isa, columns, step, out);
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) trait Tiled {
 pub(super) struct FlatTiles<L>(PhantomData<L>);
 pub(super) struct SuperTiles<L>(PhantomData<L>);
 pub(super) struct PlaneTiles<L, const K: usize>(PhantomData<L>);
+pub(super) struct FlatWordTiles<const HALVES: bool, const MIN: bool>;
 pub(super) struct WordTiles<const MINS: bool>;
 
 impl<L: FlatLayout> Tiled for FlatTiles<L> {
@@ -125,6 +126,29 @@ impl<L: SuperLayout, const K: usize> Tiled for PlaneTiles<L, K> {
         a: SuperPanel<'_, R, Q>,
     ) -> [[I::F; C]; R] {
         planes::tile::<I, L, K, R, C, Q>(isa, table, w, ahead, a)
+    }
+}
+
+impl<const HALVES: bool, const MIN: bool> Tiled for FlatWordTiles<HALVES, MIN> {
+    const MAX: Option<u32> = None;
+    const UNIT: usize = word::FLAT_UNIT;
+    const WEIGHTS: usize = 32;
+    type Panel<'a, const R: usize, const Q: usize> = FlatPanel<'a, R, Q>;
+
+    #[inline(always)]
+    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> FlatPanel<'_, R, Q> {
+        a.flat_panel(first, units)
+    }
+
+    #[inline(always)]
+    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
+        isa: I,
+        _: &[i8; 16],
+        w: &[u8],
+        _: &[u8],
+        a: FlatPanel<'_, R, Q>,
+    ) -> [[I::F; C]; R] {
+        words::flat::<I, HALVES, MIN, R, C, Q>(isa, w, a)
     }
 }
 

@@ -53,6 +53,7 @@ def main():
     function(cpu, "ggml_backend_cpu_set_n_threads", None, pointer, C.c_int)(backend, threads)
     # Threads that stay, as llama.cpp's programs keep them: without, each product would start its own.
     pool = function(base, "ggml_threadpool_params_default", ThreadPool, C.c_int)(threads)
+    pool.poll = 0  # They would spin through the other sides' turns.
     pool = function(cpu, "ggml_threadpool_new", pointer, C.POINTER(ThreadPool))(pool)
     function(cpu, "ggml_backend_cpu_set_threadpool", None, pointer, pointer)(backend, pool)
     device = device_of(registry, 0)

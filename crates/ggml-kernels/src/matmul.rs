@@ -118,7 +118,9 @@ pub(crate) fn split(
     }
     let worth = m.saturating_mul(n).saturating_mul(k) / TASK;
     let grains = n.div_ceil(grain);
-    let count = rayon::current_num_threads().min(worth).min(grains).max(1);
+    let threads = rayon::current_num_threads();
+    // Some tasks per thread: one that starts late, or shares its core, takes fewer.
+    let count = if threads == 1 { 1 } else { (4 * threads).min(worth).min(grains).max(1) };
     if tasks.len() < count {
         tasks.resize_with(count, Buffers::default);
     }

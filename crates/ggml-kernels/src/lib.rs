@@ -9,6 +9,7 @@ mod layout;
 mod level;
 mod lhs;
 mod matmul;
+mod memory;
 mod packed;
 mod panel;
 mod planes;

@@ -11,6 +11,7 @@ use crate::layout::pack::{FlatPack, Form, LayoutOp, SuperPack};
 use crate::level::{Kernels, Level};
 use crate::lhs::{Lhs, LhsRef, quantize_into};
 use crate::matmul::{check_lhs, quantized, rows};
+use crate::memory::Memory;
 use crate::rhs::Rhs;
 use crate::scratch::Scratch;
 use crate::task::Weights;
@@ -24,13 +25,8 @@ pub struct Packed {
     form: Form,
     n: usize,
     k: usize,
-    bytes: Vec<u8>,
-    start: usize,
-    len: usize,
+    bytes: Memory,
 }
-
-/// What packed data starts at a multiple of.
-const ALIGN: usize = 64;
 
 impl Kernels {
     /// Copies a matrix into the order that these kernels read. In parallel in the caller's rayon pool.
@@ -57,12 +53,11 @@ impl Kernels {
         let (group, len) =
             self.packed_len(form, n, k).ok_or(Error::Type { ty: form.ty(), what: "packing" })?;
         let width = 8 * self.token.cols();
-        let mut bytes = vec![0; len + ALIGN];
-        let start = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
-        bytes[start..start + len].par_chunks_mut(group).enumerate().for_each(|(g, out)| {
+        let mut bytes = Memory::zeroed(len);
+        bytes.bytes_mut().par_chunks_mut(group).enumerate().for_each(|(g, out)| {
             fill(g * width..((g + 1) * width).min(n), out);
         });
-        Ok(Packed { token: self.token, form, n, k, bytes, start, len })
+        Ok(Packed { token: self.token, form, n, k, bytes })
     }
 
     /// Puts columns of a matrix into the bytes of their group, as plane `[p, of]` of those that alternate.
@@ -74,7 +69,7 @@ impl Kernels {
     /// What [`Packed::size`] of a matrix will be; `None` for a format without a packed layout.
     #[must_use]
     pub fn packed_size(self, w: &Rhs<'_>) -> Option<usize> {
-        self.packed_len(Form::One(w.ty()), w.n(), w.k()).map(|(_, len)| len + ALIGN)
+        self.packed_len(Form::One(w.ty()), w.n(), w.k()).map(|(_, len)| Memory::size(len))
     }
 
     /// Bytes of a group of columns, and of all.
@@ -203,14 +198,15 @@ impl Packed {
     /// Bytes of memory that it holds.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.bytes.capacity()
+        Memory::size(self.bytes.bytes().len())
     }
 
     /// The groups that hold the columns of a range.
     pub(crate) fn groups(&self, columns: Range<usize>) -> &[u8] {
         let width = 8 * self.token.cols();
-        let group = self.len / self.n.div_ceil(width).max(1);
+        let bytes = self.bytes.bytes();
+        let group = bytes.len() / self.n.div_ceil(width).max(1);
         let (first, last) = (columns.start / width, columns.end.div_ceil(width));
-        &self.bytes[self.start..self.start + self.len][first * group..last * group]
+        &bytes[first * group..last * group]
     }
 }

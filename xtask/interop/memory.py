@@ -1,6 +1,7 @@
 """python memory.py BINARY FOLDER GB: a BF16 model of so many gigabytes (10^9), made in FOLDER, goes through BINARY
-under `prlimit --data=1073741824`: to q8_0, and a quarter of its matrices to two trit-planes while the rest is copied.
-Prints seconds, peak RSS and peak anonymous memory of each, and removes everything again.
+under `prlimit --data=1073741824`, and in a control group of as much memory where one can be made: to q8_0, and a
+quarter of its matrices to two trit-planes while the rest is copied. Prints seconds, peak RSS and peak anonymous memory
+of each, and removes everything again.
 """
 
 import json
@@ -47,6 +48,23 @@ def make(path, size):
     return count * each
 
 
+def control_group():
+    """A group whose processes, page cache included, have no more memory than the limit; None where there is none."""
+    for parent, name in [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]:
+        group = os.path.join(parent, f"export-gguf-{os.getpid()}")
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        try:
+            with open(os.path.join(group, name), "w") as file:
+                file.write(str(LIMIT))
+            return group
+        except OSError:
+            os.rmdir(group)
+    return None
+
+
 def anonymous(pid):
     try:
         with open(f"/proc/{pid}/status") as file:
@@ -55,10 +73,16 @@ def anonymous(pid):
         return 0
 
 
-def run(binary, options):
+def run(binary, group, options):
     command = ["prlimit", f"--data={LIMIT}", binary, *options, "--json", "--force", "--no-measure"]
     start, peak = time.monotonic(), 0
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+
+    def enter():
+        if group:
+            with open(os.path.join(group, "cgroup.procs"), "w") as file:
+                file.write(str(os.getpid()))
+
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=enter)
     # The report comes at the end and fits a pipe.
     while process.poll() is None:
         peak = max(peak, anonymous(process.pid))
@@ -71,17 +95,20 @@ def run(binary, options):
 
 def main(binary, folder, size):
     source, target = os.path.join(folder, "memory-in.gguf"), os.path.join(folder, "memory-out.gguf")
+    group = control_group()
     try:
         made = make(source, int(float(size) * 1e9))
-        print(f"{made / 1e9:.1f} GB of BF16, {LIMIT >> 20} MiB of data allowed")
+        print(f"{made / 1e9:.1f} GB of BF16, {LIMIT >> 20} MiB of data allowed{', and of memory in a control group' if group else ''}", flush=True)
         for what in (["--ptqtp=2", "--ptqtp-include", "attn_q"], ["--dtype", "q8_0"]):
-            seconds, rss, anon = run(binary, ["--from-gguf", source, "--out", target, *what])
+            seconds, rss, anon = run(binary, group, ["--from-gguf", source, "--out", target, *what])
             print(f"{' '.join(what):45} {seconds:8.1f} s  peak RSS {rss:6.1f} MiB  anonymous {anon:6.1f} MiB", flush=True)
             os.remove(target)
     finally:
         for path in (source, target):
             if os.path.exists(path):
                 os.remove(path)
+        if group:
+            os.rmdir(group)
 
 
 main(*sys.argv[1:])

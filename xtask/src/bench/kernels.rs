@@ -40,7 +40,7 @@ pub(super) fn run(only: &[&str]) -> Outcome {
     for format in blocks.filter(|f| only.is_empty() || only.iter().any(|o| o.eq_ignore_ascii_case(f.name())))
     {
         let (name, ty) = (format.name(), format.info().id);
-        let bytes = weights(ty)?;
+        let bytes = weights(ty, SIDE, SIDE)?;
         for threads in [1, 2] {
             let pool =
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
@@ -53,16 +53,16 @@ pub(super) fn run(only: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Encoded noise.
-pub(super) fn weights(ty: GgmlType) -> Outcome<Vec<u8>> {
+/// Encoded noise: `n` rows, a multiple of 64.
+pub(super) fn weights(ty: GgmlType, n: usize, k: usize) -> Outcome<Vec<u8>> {
     let format = ggml_blocks::Format::of(ty).ok_or("no such format")?;
     let rows = 64;
-    let mut bytes = vec![0; rows * format.row_bytes(SIDE).map_err(|e| e.to_string())?];
-    let importance = vec![1.0; SIDE];
+    let mut bytes = vec![0; rows * format.row_bytes(k).map_err(|e| e.to_string())?];
+    let importance = vec![1.0; k];
     format
-        .encode_rows(&noise(rows * SIDE), SIDE, Some(&importance), &mut bytes)
+        .encode_rows(&noise(rows * k), k, Some(&importance), &mut bytes)
         .map_err(|e| format!("{}: {e}", format.name()))?;
-    Ok(bytes.repeat(SIDE / rows))
+    Ok(bytes.repeat(n / rows))
 }
 
 pub(super) fn noise(count: usize) -> Vec<f32> {

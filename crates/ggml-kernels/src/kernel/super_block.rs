@@ -142,11 +142,7 @@ fn sub_blocks<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: u
             }
             for r in 0..R {
                 for x in 0..C {
-                    total[r][x] = if L::SCALED {
-                        isa.fold_scaled(total[r][x], sums[r][x], sub_scales[x])
-                    } else {
-                        isa.fold(total[r][x], sums[r][x])
-                    };
+                    total[r][x] = isa.fold_scaled(total[r][x], sums[r][x], sub_scales[x]);
                 }
             }
         }

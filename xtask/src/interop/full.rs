@@ -2,7 +2,7 @@
 //! llama.cpp, then to every type by both tools. Tensors are compared as on the small model, and
 //! llama.cpp continues a prompt with our file and with its own. Adapters of real shapes stand first; `adapters`
 //! alone stops after them. `--full --mixes [MIX...]` makes every mix of it and of the small model, with all
-//! options, and has llama.cpp run the one that people use most.
+//! options, and has llama.cpp run the one that people use most, ours and llama-quantize's.
 
 use super::{Row, Tools, capture, check, encodable, lower, model, run_command};
 use crate::fetch::{QWEN, qwen_part};
@@ -59,11 +59,16 @@ fn mixes(tools: &Tools, folder: &Path, only: &[&str]) -> Outcome {
     let mut export = Command::new(root().join("target/release/export-gguf"));
     export.arg("--from-gguf").arg(&f16).arg("--out").arg(&mixed);
     run_command(export.args(["--mix", "q4_k_m", "--force"]))?;
-    let lines = capture(tools.node("generate.mjs").arg(&f16).arg(&mixed))?;
+    let theirs = folder.join("qwen-mixed.llama.gguf");
+    run_command(tools.python("quantize.py").arg(tools.libraries()).arg(&f16).arg(&theirs).arg("Q4_K_M"))?;
+    let lines = capture(tools.node("generate.mjs").arg(&mixed).arg(&theirs))?;
     let texts: Vec<&str> = lines.lines().filter(|l| l.starts_with('"')).collect();
-    println!("F16, then Q4_K_M:\n{}", texts.join("\n"));
+    println!("Q4_K_M, ours and llama-quantize's:\n{}", texts.join("\n"));
     if texts.len() != 2 || texts[0] != texts[1] {
-        faults.push("Q4_K_M continues the prompt in another way than F16".to_owned());
+        faults.push("llama.cpp continues the prompt in another way with our Q4_K_M".to_owned());
+    }
+    for file in [&mixed, &theirs] {
+        std::fs::remove_file(file).map_err(|e| format!("{}: {e}", file.display()))?;
     }
     super::conclude(&faults)
 }

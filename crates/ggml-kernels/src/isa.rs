@@ -108,6 +108,10 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn mask(self, bits: u32) -> Self::B;
     /// `a - b` per byte, wrapping.
     fn sub_bytes(self, a: Self::B, b: Self::B) -> Self::B;
+    /// `-x` per byte where `mask` is all ones, `x` where it is zero.
+    fn negate(self, x: Self::B, mask: Self::B) -> Self::B;
+    /// All ones in bytes of at least `least`, unsigned.
+    fn at_least(self, x: Self::B, least: u8) -> Self::B;
     /// Bitwise and.
     fn and(self, a: Self::B, b: Self::B) -> Self::B;
     /// Bitwise or.
@@ -162,11 +166,13 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn splat_i32(self, x: i32) -> Self::I;
     /// Eight i32 or pairs of i16.
     fn ints(self, x: &[u8; 32]) -> Self::I;
-    /// Adds the products of 32 levels with 32 activations, to any lane; those of each sixteen times a
-    /// scale. Levels are signed here.
+    /// Adds the products of 32 levels with 32 activations; those of the first sixteen times a scale to any
+    /// of the first four lanes, the others times theirs to any of the last four. Levels are signed here.
     fn dot32(self, total: Self::I, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> Self::I;
     /// Lane `i` is the sum of all lanes of `x[i]`.
     fn totals(self, x: &[Self::I; 8]) -> Self::I;
+    /// Lane `i` is the sum of the first four lanes of `x[i]`; of the last four.
+    fn half_totals(self, x: &[Self::I; 8]) -> [Self::I; 2];
 
     /// To f32, rounded to nearest.
     fn to_f32(self, x: Self::I) -> Self::F;

@@ -44,13 +44,14 @@ impl Block for Iq1M {
         for scale in &mut scales {
             *scale = d * (2.0 * *scale + 1.0);
         }
-        for (g, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            let high = u32::from(self.qh[g / 2] >> (g % 2 * 4));
-            let index = usize::from(self.qs[g]) | ((high & 7) as usize) << 8;
-            let delta = f32::from_bits(IQ1_DELTA.to_bits() | (high & 8) << 28);
-            let levels = simd.floats8(IQ1S[index]);
-            for i in 0..8 {
-                out[i] = scales[g / 2] * (levels[i] + delta);
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let (grid, down) = self.entries(s);
+            for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let delta = f32::from_bits(IQ1_DELTA.to_bits() | down << (31 - 8 * l) & 0x8000_0000);
+                let levels = simd.floats8(grid[l]);
+                for i in 0..8 {
+                    out[i] = scales[2 * s + l / 2] * (levels[i] + delta);
+                }
             }
         }
     }
@@ -61,6 +62,24 @@ impl Block for Iq1M {
 }
 
 impl Iq1M {
+    /// The codebook entries of weights `32s..32s + 32`, a level of -1..=1 in each byte, the first weight's
+    /// lowest; bit `i` is set where the level of weight `32s + i` is shifted down by 1/8 instead of up.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn entries(&self, s: usize) -> ([u64; 4], u32) {
+        let qh = usize::from(u16::from_le_bytes(self.qh.as_chunks().0[s]));
+        let (mut grid, mut down) = ([0; 4], 0);
+        for l in 0..4 {
+            let high = qh >> (4 * l);
+            grid[l] = IQ1S[usize::from(self.qs[4 * s + l]) | (high & 7) << 8];
+            down |= ((high & 8) as u32 >> 3) << (8 * l);
+        }
+        (grid, down * 255)
+    }
+
     /// The scales as four little-endian numbers.
     #[inline(always)]
     fn packed(&self) -> [u16; 4] {

@@ -39,17 +39,44 @@ impl Block for Iq1S {
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
         for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let qh = self.qh[s].get();
-            let dl = d * f32::from(2 * (qh >> 12 & 7) + 1);
-            let delta = f32::from_bits(IQ1_DELTA.to_bits() | u32::from(qh & 0x8000) << 16);
+            let (grid, down) = self.entries(s);
+            let dl = d * f32::from(self.odd_scale(s));
+            let delta = f32::from_bits(IQ1_DELTA.to_bits() | down & 0x8000_0000);
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let index = usize::from(self.qs[4 * s + l]) | usize::from(qh >> (3 * l) & 7) << 8;
-                *out = simd.floats8(IQ1S[index]).map(|q| dl * (q + delta));
+                *out = simd.floats8(grid[l]).map(|q| dl * (q + delta));
             }
         }
     }
 
     fn is_finite(&self) -> bool {
         self.d.is_finite()
+    }
+}
+
+impl Iq1S {
+    /// The codebook entries of weights `32s..32s + 32`, a level of -1..=1 in each byte, the first weight's
+    /// lowest; bit `i` is set where the level of weight `32s + i` is shifted down by 1/8 instead of up.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn entries(&self, s: usize) -> ([u64; 4], u32) {
+        let qh = self.qh[s].get();
+        let mut grid = [0; 4];
+        for l in 0..4 {
+            grid[l] = IQ1S[usize::from(self.qs[4 * s + l]) | usize::from(qh >> (3 * l) & 7) << 8];
+        }
+        (grid, if qh & 0x8000 == 0 { 0 } else { u32::MAX })
+    }
+
+    /// The scale of weights `32s..32s + 32`, 1, 3, 5 to 15.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn odd_scale(&self, s: usize) -> i8 {
+        2 * (self.qh[s].get() >> 12 & 7) as i8 + 1
     }
 }

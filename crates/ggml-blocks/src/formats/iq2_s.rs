@@ -43,16 +43,35 @@ impl Block for Iq2S {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
-        for (g, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            let scale = self.scales[g / 4] >> (g / 2 % 2 * 4) & 15;
-            let db = d * (0.5 + f32::from(scale)) * 0.25;
-            let high = usize::from(self.qh[g / 4] >> (g % 4 * 2) & 3);
-            let index = usize::from(self.qs[g]) | high << 8;
-            *out = signed(simd, db, IQ2S[index], self.signs[g]);
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let (grid, signs) = self.entries(s);
+            for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let scale = self.scales[s] >> (l / 2 * 4) & 15;
+                let db = d * (0.5 + f32::from(scale)) * 0.25;
+                *out = signed(simd, db, grid[l], signs.to_le_bytes()[l]);
+            }
         }
     }
 
     fn is_finite(&self) -> bool {
         self.d.is_finite()
+    }
+}
+
+impl Iq2S {
+    /// The codebook entries of weights `32s..32s + 32`, a magnitude in each byte, the first weight's lowest;
+    /// bit `i` is set where weight `32s + i` is negative.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn entries(&self, s: usize) -> ([u64; 4], u32) {
+        let high = usize::from(self.qh[s]) << 8;
+        let mut grid = [0; 4];
+        for l in 0..4 {
+            grid[l] = IQ2S[usize::from(self.qs[4 * s + l]) | high >> (2 * l) & 0x300];
+        }
+        (grid, u32::from_le_bytes(self.signs.as_chunks().0[s]))
     }
 }

@@ -37,19 +37,47 @@ impl Block for Iq2Xxs {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
-        let (qs, _) = self.qs.as_chunks::<4>();
-        for (qs, out) in qs.iter().zip(out.as_chunks_mut::<32>().0) {
-            let index = [qs[0].get().to_le_bytes(), qs[1].get().to_le_bytes()];
-            let rest = u32::from(qs[2].get()) | u32::from(qs[3].get()) << 16;
-            let db = d * (0.5 + (rest >> 28) as f32) * 0.25;
+        for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let (grid, signs) = self.entries(s);
+            let db = d * (0.5 + f32::from(self.sub_scale(s))) * 0.25;
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let grid = IQ2XXS[usize::from(index[l / 2][l % 2])];
-                *out = signed(simd, db, grid, SIGNS[(rest >> (7 * l) & 127) as usize]);
+                *out = signed(simd, db, grid[l], signs.to_le_bytes()[l]);
             }
         }
     }
 
     fn is_finite(&self) -> bool {
         self.d.is_finite()
+    }
+}
+
+impl Iq2Xxs {
+    /// The codebook entries of weights `32s..32s + 32`, a magnitude in each byte, the first weight's lowest;
+    /// bit `i` is set where weight `32s + i` is negative.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn entries(&self, s: usize) -> ([u64; 4], u32) {
+        let qs = &self.qs.as_chunks::<4>().0[s];
+        let index = [qs[0].get().to_le_bytes(), qs[1].get().to_le_bytes()];
+        let rest = u32::from(qs[2].get()) | u32::from(qs[3].get()) << 16;
+        let (mut grid, mut signs) = ([0; 4], [0; 4]);
+        for l in 0..4 {
+            grid[l] = IQ2XXS[usize::from(index[l / 2][l % 2])];
+            signs[l] = SIGNS[(rest >> (7 * l) & 127) as usize];
+        }
+        (grid, u32::from_le_bytes(signs))
+    }
+
+    /// The 4-bit scale of weights `32s..32s + 32`: the weights' is a quarter of that plus a half.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn sub_scale(&self, s: usize) -> u8 {
+        (self.qs[4 * s + 3].get() >> 12) as u8
     }
 }

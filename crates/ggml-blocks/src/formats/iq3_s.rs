@@ -49,17 +49,32 @@ impl Block for Iq3S {
         for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let scale = self.scales[s / 2] >> (s % 2 * 4) & 15;
             let db = d * (1 + 2 * i32::from(scale)) as f32;
+            let (grid, signs) = self.entries(s);
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let entry = |i: usize| {
-                    let high = usize::from(self.qh[s] >> (2 * l + i) & 1);
-                    IQ3S[usize::from(self.qs[8 * s + 2 * l + i]) | high << 8]
-                };
-                *out = signed(simd, db, join(entry(0), entry(1)), self.signs[4 * s + l]);
+                *out = signed(simd, db, join(grid[2 * l], grid[2 * l + 1]), signs.to_le_bytes()[l]);
             }
         }
     }
 
     fn is_finite(&self) -> bool {
         self.d.is_finite()
+    }
+}
+
+impl Iq3S {
+    /// The codebook entries of weights `32s..32s + 32`, a magnitude in each byte, the first weight's lowest;
+    /// bit `i` is set where weight `32s + i` is negative.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn entries(&self, s: usize) -> ([u32; 8], u32) {
+        let high = usize::from(self.qh[s]) << 8;
+        let mut grid = [0; 8];
+        for i in 0..8 {
+            grid[i] = IQ3S[usize::from(self.qs[8 * s + i]) | high >> i & 0x100];
+        }
+        (grid, u32::from_le_bytes(self.signs.as_chunks().0[s]))
     }
 }

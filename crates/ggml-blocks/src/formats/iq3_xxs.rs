@@ -39,19 +39,47 @@ impl Block for Iq3Xxs {
     #[inline(always)]
     fn decode_on<S: Simd>(&self, simd: S, out: &mut [f32; 256]) {
         let d = simd.widen(self.d);
-        let (rest, _) = self.scales_and_signs.as_chunks::<4>();
         for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let rest = u32::from_le_bytes(rest[s]);
-            let db = d * (0.5 + (rest >> 28) as f32) * 0.5;
+            let (grid, signs) = self.entries(s);
+            let db = d * (0.5 + f32::from(self.sub_scale(s))) * 0.5;
             for (l, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let at = 8 * s + 2 * l;
-                let grid = join(IQ3XXS[usize::from(self.qs[at])], IQ3XXS[usize::from(self.qs[at + 1])]);
-                *out = signed(simd, db, grid, SIGNS[(rest >> (7 * l) & 127) as usize]);
+                *out = signed(simd, db, join(grid[2 * l], grid[2 * l + 1]), signs.to_le_bytes()[l]);
             }
         }
     }
 
     fn is_finite(&self) -> bool {
         self.d.is_finite()
+    }
+}
+
+impl Iq3Xxs {
+    /// The codebook entries of weights `32s..32s + 32`, a magnitude in each byte, the first weight's lowest;
+    /// bit `i` is set where weight `32s + i` is negative.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn entries(&self, s: usize) -> ([u32; 8], u32) {
+        let rest = u32::from_le_bytes(self.scales_and_signs.as_chunks().0[s]);
+        let (mut grid, mut signs) = ([0; 8], [0; 4]);
+        for i in 0..8 {
+            grid[i] = IQ3XXS[usize::from(self.qs[8 * s + i])];
+        }
+        for l in 0..4 {
+            signs[l] = SIGNS[(rest >> (7 * l) & 127) as usize];
+        }
+        (grid, u32::from_le_bytes(signs))
+    }
+
+    /// The 4-bit scale of weights `32s..32s + 32`: the weights' is half of that plus a half.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn sub_scale(&self, s: usize) -> u8 {
+        self.scales_and_signs[4 * s + 3] >> 4
     }
 }

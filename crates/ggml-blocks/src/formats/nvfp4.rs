@@ -47,25 +47,37 @@ impl Block for Nvfp4 {
 }
 
 impl Nvfp4 {
-    /// Half of each sub-block's scale: what multiplies doubled levels.
+    /// Half of the scales of weights `32i..32i + 16` and `32i + 16..32i + 32`: what multiplies doubled
+    /// levels.
+    ///
+    /// # Panics
+    /// If `i` is not below 2.
     #[must_use]
     #[inline(always)]
-    pub fn half_scales(&self) -> [f32; 4] {
-        let [a, b, c, d] = self.d;
-        [half_scale(a), half_scale(b), half_scale(c), half_scale(d)]
+    pub fn half_scales(&self, i: usize) -> [f32; 2] {
+        let [first, second] = self.d.as_chunks().0[i];
+        [half_scale(first), half_scale(second)]
     }
 }
 
 /// Half of a UE4M3 number; `0x7F` is 0 as in ggml, bit 7 counts only in that comparison.
 #[inline(always)]
 pub(crate) fn half_scale(x: u8) -> f32 {
-    if x == 0x7F {
-        return 0.0;
-    }
-    let (exponent, mantissa) = (u32::from(x >> 3 & 15), u32::from(x & 7));
-    if exponent == 0 {
-        mantissa as f32 * (1.0 / 1024.0)
-    } else {
-        f32::from_bits((exponent + 119) << 23 | mantissa << 20)
-    }
+    HALF_SCALES[usize::from(x)]
 }
+
+static HALF_SCALES: [f32; 256] = {
+    let mut table = [0.0; 256];
+    let mut x = 0;
+    while x < 256 {
+        let (exponent, mantissa) = (x as u32 >> 3 & 15, x as u32 & 7);
+        if x != 0x7F {
+            table[x] = match exponent {
+                0 => mantissa as f32 * (1.0 / 1024.0),
+                _ => f32::from_bits((exponent + 119) << 23 | mantissa << 20),
+            };
+        }
+        x += 1;
+    }
+    table
+};

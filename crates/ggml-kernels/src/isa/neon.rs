@@ -146,6 +146,16 @@ macro_rules! ops {
             }
 
             #[inline]
+            fn negate(_token, x: Bytes, mask: Bytes) -> Bytes {
+                both!(vsubq_u8 both!(veorq_u8 x, mask), mask)
+            }
+
+            #[inline]
+            fn at_least(token, x: Bytes, least: u8) -> Bytes {
+                both!(vcgeq_u8 x, token.splat_byte(least))
+            }
+
+            #[inline]
             fn and(_token, a: Bytes, b: Bytes) -> Bytes {
                 both!(vandq_u8 a, b)
             }
@@ -299,9 +309,15 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn totals(_token, x: &[Ints; 8]) -> Ints {
-                let low = vpaddq_s32(pair_sums(x[0], x[1]), pair_sums(x[2], x[3]));
-                [low, vpaddq_s32(pair_sums(x[4], x[5]), pair_sums(x[6], x[7]))]
+            fn totals(token, x: &[Ints; 8]) -> Ints {
+                let [first, second] = token.half_totals(x);
+                both!(vaddq_s32 first, second)
+            }
+
+            #[inline]
+            fn half_totals(_token, x: &[Ints; 8]) -> [Ints; 2] {
+                let (a, b) = (&x[..4], &x[4..]);
+                [[four_totals(a, 0), four_totals(b, 0)], [four_totals(a, 1), four_totals(b, 1)]]
             }
 
             #[inline]
@@ -431,11 +447,11 @@ fn pair_products(total: int32x4_t, a: int32x4_t, b: int32x4_t) -> int32x4_t {
     vaddq_s32(total, vpaddq_s32(low, vmull_high_s16(a, b)))
 }
 
-/// Sums of neighbours over two vectors of eight, each folded to four before.
+/// In lane `i` the sum of register `half` of `x[i]`.
 #[target_feature(enable = "neon")]
 #[inline]
-fn pair_sums(a: Ints, b: Ints) -> int32x4_t {
-    vpaddq_s32(vaddq_s32(a[0], a[1]), vaddq_s32(b[0], b[1]))
+fn four_totals(x: &[Ints], half: usize) -> int32x4_t {
+    vpaddq_s32(vpaddq_s32(x[0][half], x[1][half]), vpaddq_s32(x[2][half], x[3][half]))
 }
 
 impl Isa for Neon {

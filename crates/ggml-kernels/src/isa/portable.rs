@@ -118,6 +118,16 @@ impl Isa for Portable {
     }
 
     #[inline(always)]
+    fn negate(self, x: [u8; 32], mask: [u8; 32]) -> [u8; 32] {
+        each(|i| (x[i] ^ mask[i]).wrapping_sub(mask[i]))
+    }
+
+    #[inline(always)]
+    fn at_least(self, x: [u8; 32], least: u8) -> [u8; 32] {
+        each(|i| 0u8.wrapping_sub(u8::from(x[i] >= least)))
+    }
+
+    #[inline(always)]
     fn and(self, a: [u8; 32], b: [u8; 32]) -> [u8; 32] {
         each(|i| a[i] & b[i])
     }
@@ -273,6 +283,11 @@ impl Isa for Portable {
     #[inline(always)]
     fn totals(self, x: &[[i32; 8]; 8]) -> [i32; 8] {
         each(|i| x[i].iter().sum())
+    }
+
+    #[inline(always)]
+    fn half_totals(self, x: &[[i32; 8]; 8]) -> [[i32; 8]; 2] {
+        [each(|i| x[i][..4].iter().sum()), each(|i| x[i][4..].iter().sum())]
     }
 
     #[inline(always)]

@@ -130,6 +130,16 @@ macro_rules! ops {
             }
 
             #[inline]
+            fn negate(_token, x: __m256i, mask: __m256i) -> __m256i {
+                _mm256_sub_epi8(_mm256_xor_si256(x, mask), mask)
+            }
+
+            #[inline]
+            fn at_least(_token, x: __m256i, least: u8) -> __m256i {
+                _mm256_cmpeq_epi8(_mm256_max_epu8(x, _mm256_set1_epi8(least.cast_signed())), x)
+            }
+
+            #[inline]
             fn and(_token, a: __m256i, b: __m256i) -> __m256i {
                 _mm256_and_si256(a, b)
             }
@@ -249,20 +259,28 @@ macro_rules! ops {
             fn dot32(_token, total: __m256i, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> __m256i {
                 let (w, a): (__m256i, __m256i) = (transmute!(*w), transmute!(*a));
                 let words = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
-                let low = _mm_set1_epi16(i16::from(scales[0]));
-                let high = _mm_set1_epi16(i16::from(scales[1]));
-                _mm256_add_epi32(total, _mm256_madd_epi16(words, _mm256_set_m128i(high, low)))
+                // One scale in the high byte of each word of a half, moved down with its sign.
+                let both = _mm256_set1_epi16(transmute!(scales));
+                let apart = _mm256_set_m128i(_mm_set1_epi16(0x0180), _mm_set1_epi16(0x0080));
+                let scales = _mm256_srai_epi16::<8>(_mm256_shuffle_epi8(both, apart));
+                _mm256_add_epi32(total, _mm256_madd_epi16(words, scales))
             }
 
-            // Pairs, then fours within each half, then the halves.
             #[inline]
-            fn totals(_token, x: &[__m256i; 8]) -> __m256i {
+            fn totals(token, x: &[__m256i; 8]) -> __m256i {
+                let [first, second] = token.half_totals(x);
+                _mm256_add_epi32(first, second)
+            }
+
+            // Pairs, then fours within each half.
+            #[inline]
+            fn half_totals(_token, x: &[__m256i; 8]) -> [__m256i; 2] {
                 let low = _mm256_hadd_epi32(_mm256_hadd_epi32(x[0], x[1]), _mm256_hadd_epi32(x[2], x[3]));
                 let high = _mm256_hadd_epi32(_mm256_hadd_epi32(x[4], x[5]), _mm256_hadd_epi32(x[6], x[7]));
-                _mm256_add_epi32(
+                [
                     _mm256_permute2x128_si256::<0x20>(low, high),
                     _mm256_permute2x128_si256::<0x31>(low, high),
-                )
+                ]
             }
 
             #[inline]

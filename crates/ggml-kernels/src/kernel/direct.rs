@@ -98,25 +98,23 @@ fn flat_with<I: Isa, B: Flat, A: Activation, const R: usize>(
         let mut acc = [isa.splat(0.0); R];
         for u in 0..units {
             let (mut d, mut minimums) = ([[0.0; 8]; 2], [0.0; 8]);
-            let mut dots = [[[isa.splat_i32(0); 8]; R]; 2];
+            let mut dots = [[isa.splat_i32(0); 8]; R];
             for c in 0..8 {
                 columns[c][u / per_block].unit(isa, u % per_block, &mut unit);
                 (d[0][c], d[1][c], minimums[c]) = (unit.d[0], unit.d[1], unit.m);
                 for r in 0..R {
-                    let (zero, w, a) = (isa.splat_i32(0), &unit.levels, a[r][u].levels());
-                    if B::HALVES {
-                        dots[0][r][c] = isa.dot32(zero, w, a, [1, 0]);
-                        dots[1][r][c] = isa.dot32(zero, w, a, [0, 1]);
-                    } else {
-                        dots[0][r][c] = isa.dot32(zero, w, a, [1, 1]);
-                    }
+                    dots[r][c] = isa.dot32(isa.splat_i32(0), &unit.levels, a[r][u].levels(), [1, 1]);
                 }
             }
             for r in 0..R {
                 let a = &a[r][u];
                 let da = isa.splat(a.scale(isa));
+                let totals = match B::HALVES {
+                    true => isa.half_totals(&dots[r]),
+                    false => [isa.totals(&dots[r]); 2],
+                };
                 for half in 0..if B::HALVES { 2 } else { 1 } {
-                    let dots = isa.to_f32(isa.totals(&dots[half][r]));
+                    let dots = isa.to_f32(totals[half]);
                     acc[r] = isa.add(acc[r], isa.mul(dots, isa.mul(isa.floats(&d[half]), da)));
                 }
                 if B::MIN {

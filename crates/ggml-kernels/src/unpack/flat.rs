@@ -5,6 +5,8 @@ use ggml_blocks::formats::{
     q5_1::Q5_1, q8_0::Q8_0,
 };
 
+use zerocopy::transmute;
+
 use super::{Flat, FlatUnit};
 use crate::isa::Isa;
 
@@ -13,6 +15,17 @@ use crate::isa::Isa;
 pub(super) fn look_up<I: Isa>(isa: I, table: &[i8; 16], index: I::B) -> [i8; 32] {
     isa.signed(isa.lookup(isa.twice(table), index))
 }
+
+/// 0 to 7, four times each.
+const FOURS: [u8; 32] = {
+    let mut index = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        index[i] = (i / 4) as u8;
+        i += 1;
+    }
+    index
+};
 
 /// Nibbles with a fifth bit.
 #[inline(always)]
@@ -89,11 +102,11 @@ impl Flat for Nvfp4 {
     #[inline(always)]
     fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
         // Eight low nibbles of each sixteen weights, then the high ones.
-        let (qs, scales) = (&self.qs.as_chunks::<16>().0[index], self.half_scales());
+        let qs = &self.qs.as_chunks::<16>().0[index];
         let levels = look_up(isa, Mxfp4::doubled_levels(), isa.nibbles(qs));
-        let [a, b, c, d]: [[i8; 8]; 4] = zerocopy::transmute!(levels);
-        out.levels = zerocopy::transmute!([a, c, b, d]);
-        out.d = [scales[2 * index], scales[2 * index + 1]];
+        let [a, b, c, d]: [[i8; 8]; 4] = transmute!(levels);
+        out.levels = transmute!([a, c, b, d]);
+        out.d = self.half_scales(index);
     }
 }
 
@@ -110,9 +123,16 @@ impl Flat for Q1_0 {
 impl Flat for Q2_0 {
     #[inline(always)]
     fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
-        for j in 0..32 {
-            out.levels[j] = (self.qs[8 * index + j / 4] >> (2 * (j % 4)) & 3) as i8 - 1;
+        // Each byte four times, and of each the field of its place.
+        let eight: i64 = transmute!(self.qs.as_chunks::<8>().0[index]);
+        let bytes = isa.lookup(isa.twice(&transmute!([eight; 2])), isa.bytes(&FOURS));
+        let mut levels = isa.and(bytes, isa.splat_quad([3, 0, 0, 0]));
+        for i in 1..4 {
+            let mut place = [0; 4];
+            place[i] = 3;
+            levels = isa.or(levels, isa.and(isa.shr(bytes, 2 * i as i32), isa.splat_quad(place)));
         }
+        out.levels = isa.signed(isa.sub_bytes(levels, isa.splat_byte(1)));
         out.d = [isa.half(self.d); 2];
     }
 }

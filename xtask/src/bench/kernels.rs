@@ -1,10 +1,10 @@
-//! Products against llama.cpp's prebuilt CPU library for AVX2, plain and repacked, and two limits
-//! measured in the same run: the rate of byte multiplications from registers, and a plain read of
-//! memory. All take turns; quantizing the activations is part of everyone's time.
+//! Products against llama.cpp's prebuilt CPU library for AVX2, plain and repacked, against candle built
+//! for this CPU, and two limits measured in the same run: the rate of byte multiplications from registers,
+//! and a plain read of memory. All take turns; quantizing the activations is part of everyone's time.
 
 use super::median;
 use crate::interop::Tools;
-use crate::util::{Outcome, capture, root, run as run_command};
+use crate::util::{Outcome, capture, cargo, root, run as run_command};
 use ggml_blocks::{FORMATS, Kind};
 use ggml_kernels::{GgmlType, Kernels, Packed, Rhs, Scratch};
 use std::io::{BufRead, BufReader, Write};
@@ -19,6 +19,8 @@ const CASES: [(usize, bool); 6] =
     [(1, true), (1, false), (4, false), (16, false), (128, false), (512, false)];
 const FROM_MEMORY: usize = 512 << 20;
 const ROUNDS: usize = 9;
+/// llama.cpp plain and repacked, candle.
+const PEERS: usize = 3;
 const LIBRARY: &str = "libggml-cpu-haswell.so";
 
 /// Prints a line per type, case and number of threads.
@@ -26,15 +28,16 @@ pub(super) fn run(only: &[&str]) -> Outcome {
     let tools = Tools::get()?;
     let folder = root().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let limits = limits_program(&folder)?;
+    let programs =
+        Programs { tools, limits: limits_program(&folder)?, candle: candle_program(&folder)?, folder };
     let kernels = Kernels::best();
     println!(
         "level {}, n = k = {SIDE}, median of {ROUNDS}; GOP/s, from memory GB/s of the file's form",
         kernels.level()
     );
     println!(
-        "{:<7} {:>4} {:>5} {:>3} {:>8} {:>8} {:>8} {:>8} {:>6} {:>8} {:>6}",
-        "type", "m", "from", "thr", "ggml", "repack", "ours", "packed", "ratio", "limit", "of it"
+        "{:<7} {:>4} {:>5} {:>3} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6} {:>8} {:>6}",
+        "type", "m", "from", "thr", "ggml", "repack", "candle", "ours", "packed", "ratio", "limit", "of it"
     );
     let blocks = FORMATS.iter().filter(|f| f.info().kind == Kind::Block);
     for format in blocks.filter(|f| only.is_empty() || only.iter().any(|o| o.eq_ignore_ascii_case(f.name())))
@@ -46,7 +49,7 @@ pub(super) fn run(only: &[&str]) -> Outcome {
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
             for (m, memory) in CASES {
                 let case = Case { name, ty, bytes: &bytes, m, memory, threads };
-                pool.install(|| case.run(&tools, &folder, &limits, kernels))?;
+                pool.install(|| case.run(&programs, kernels))?;
             }
         }
     }
@@ -74,6 +77,14 @@ pub(super) fn noise(count: usize) -> Vec<f32> {
     (0..count).map(|_| unit() + unit() + unit() - 1.5).collect()
 }
 
+/// What runs beside us, and the folder where it is told what to multiply.
+struct Programs {
+    tools: Tools,
+    limits: PathBuf,
+    candle: PathBuf,
+    folder: PathBuf,
+}
+
 struct Case<'a> {
     name: &'a str,
     ty: GgmlType,
@@ -84,7 +95,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn run(&self, tools: &Tools, folder: &Path, limits: &Path, kernels: Kernels) -> Outcome {
+    fn run(&self, programs: &Programs, kernels: Kernels) -> Outcome {
         let copies = if self.memory { FROM_MEMORY.div_ceil(self.bytes.len()) } else { 1 };
         let x = noise(self.m * SIDE);
         let mut y = vec![0.0; self.m * SIDE];
@@ -98,14 +109,13 @@ impl Case<'_> {
             Some(_) => plain.iter().map(|w| kernels.pack(w)).collect::<Result<_, _>>().map_err(text)?,
             None => Vec::new(),
         };
-        let mut peers = [Peer::start(self, tools, folder, copies, false, &x)?, None];
-        peers[1] = Peer::start(self, tools, folder, copies, true, &x)?;
+        let mut peers = self.peers(programs, copies, &x)?;
 
         kernels.matmul(&x, &plain[0], &mut y, &mut scratch).map_err(text)?;
         for peer in peers.iter_mut().flatten() {
-            peer.check(&y, &folder.join("result"))?;
+            peer.check(&y, &programs.folder.join("result"))?;
         }
-        let (mut ours, mut theirs) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        let (mut ours, mut theirs) = ([(); 2].map(|()| Vec::new()), [(); PEERS].map(|()| Vec::new()));
         let mut best_limits = [0.0f64; 2];
         for round in 0..ROUNDS {
             for (peer, times) in peers.iter_mut().zip(&mut theirs) {
@@ -128,7 +138,7 @@ impl Case<'_> {
                 })?;
             }
             if round % 4 == 0 {
-                let found = capture(Command::new(limits).arg("64"))?;
+                let found = capture(Command::new(&programs.limits).arg("64"))?;
                 let mut numbers = found.split_whitespace().filter_map(|n| n.parse::<f64>().ok());
                 for best in &mut best_limits {
                     *best = best.max(numbers.next().unwrap_or(0.0));
@@ -137,6 +147,27 @@ impl Case<'_> {
         }
         self.print(ours, theirs, best_limits);
         Ok(())
+    }
+
+    /// Starts llama.cpp's two ways and candle.
+    fn peers(&self, programs: &Programs, copies: usize, x: &[f32]) -> Outcome<[Option<Peer>; PEERS]> {
+        let Programs { tools, folder, .. } = programs;
+        let files = [folder.join("weights"), folder.join("activations")];
+        for (path, bytes) in files.iter().zip([self.bytes, &crate::oracle::le_bytes(x)]) {
+            std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+        let numbers = |these: &[usize]| these.iter().map(usize::to_string).collect::<Vec<_>>();
+        let shape = [self.ty.0 as usize, SIDE, SIDE, self.m];
+        let ggml = |repack: usize| {
+            let mut python = tools.python("kernels.py");
+            python.arg(tools.libraries()).arg(LIBRARY).args(&files).args(numbers(&shape));
+            python.args(numbers(&[self.threads, copies, repack]));
+            Peer::start("kernels.py", &mut python)
+        };
+        let mut candle = Command::new(&programs.candle);
+        candle.args(&files).args(numbers(&shape)).args(numbers(&[copies]));
+        candle.env("RAYON_NUM_THREADS", self.threads.to_string());
+        Ok([ggml(0)?, ggml(1)?, Peer::start("candle-peer", &mut candle)?])
     }
 
     /// One side's turn. Where few rows meet weights that a cache holds, the other sides have driven them out:
@@ -152,28 +183,29 @@ impl Case<'_> {
         Ok(())
     }
 
-    fn print(&self, ours: [Vec<f64>; 2], theirs: [Vec<f64>; 2], limits: [f64; 2]) {
+    fn print(&self, ours: [Vec<f64>; 2], theirs: [Vec<f64>; PEERS], limits: [f64; 2]) {
         let work = if self.memory { self.bytes.len() as f64 } else { 2.0 * (self.m * SIDE * SIDE) as f64 };
         let speed = |times: Vec<f64>| if times.is_empty() { 0.0 } else { work / median(times) };
         let [plain, packed] = ours.map(speed);
-        let [ggml, repack] = theirs.map(speed);
+        let [ggml, repack, candle] = theirs.map(speed);
         let best = if packed > 0.0 { packed } else { plain };
         // The limit of multiplications is one thread's, that of memory is shared.
         let limit = if self.memory { limits[1] } else { limits[0] * self.threads as f64 };
         println!(
-            "{:<7} {:>4} {:>5} {:>3} {ggml:>8.1} {repack:>8.1} {plain:>8.1} {packed:>8.1} {:>6.2} {limit:>8.1} {:>5.0}%",
+            "{:<7} {:>4} {:>5} {:>3} {ggml:>8.1} {repack:>8.1} {candle:>8.1} {plain:>8.1} {packed:>8.1} {:>6.2} {limit:>8.1} {:>5.0}%",
             self.name,
             self.m,
             if self.memory { "DRAM" } else { "cache" },
             self.threads,
-            best / ggml.max(repack),
+            best / ggml.max(repack).max(candle),
             100.0 * best / limit,
         );
     }
 }
 
-/// A process that multiplies with the peer's library.
+/// A process that multiplies with a peer's library.
 struct Peer {
+    name: &'static str,
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -181,51 +213,34 @@ struct Peer {
 
 impl Peer {
     /// `None` where the library has no such way.
-    fn start(
-        case: &Case<'_>,
-        tools: &Tools,
-        folder: &Path,
-        copies: usize,
-        repack: bool,
-        x: &[f32],
-    ) -> Outcome<Option<Self>> {
-        let (weights, activations) = (folder.join("weights"), folder.join("activations"));
-        let put = |path: &Path, bytes: &[u8]| {
-            std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
-        };
-        put(&weights, case.bytes)?;
-        put(&activations, &crate::oracle::le_bytes(x))?;
-        let mut python = tools.python("kernels.py");
-        python.arg(tools.libraries()).arg(LIBRARY).arg(&weights).arg(&activations);
-        let numbers = [case.ty.0 as usize, SIDE, SIDE, case.m, case.threads, copies, usize::from(repack)];
-        python.args(numbers.map(|n| n.to_string()));
-        let mut child = python
+    fn start(name: &'static str, command: &mut Command) -> Outcome<Option<Self>> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|e| format!("kernels.py: {e}"))?;
-        let (to, from) = child.stdin.take().zip(child.stdout.take()).ok_or("kernels.py has no pipes")?;
-        let mut peer = Self { child, to, from: BufReader::new(from) };
+            .map_err(|e| format!("{name}: {e}"))?;
+        let (to, from) = child.stdin.take().zip(child.stdout.take()).ok_or(format!("{name} has no pipes"))?;
+        let mut peer = Self { name, child, to, from: BufReader::new(from) };
         match peer.line()?.as_str() {
             "ready" => {
                 peer.once()?;
                 Ok(Some(peer))
             }
             "none" => Ok(None),
-            other => Err(format!("kernels.py said `{other}`")),
+            other => Err(format!("{name} said `{other}`")),
         }
     }
 
     fn line(&mut self) -> Outcome<String> {
         let mut line = String::new();
-        self.from.read_line(&mut line).map_err(|e| format!("kernels.py: {e}"))?;
+        self.from.read_line(&mut line).map_err(|e| format!("{}: {e}", self.name))?;
         Ok(line.trim().to_owned())
     }
 
     fn ask(&mut self, request: &str) -> Outcome<f64> {
-        writeln!(self.to, "{request}").map_err(|e| format!("kernels.py: {e}"))?;
-        self.line()?.parse().map_err(|_| "kernels.py gave no time".to_owned())
+        writeln!(self.to, "{request}").map_err(|e| format!("{}: {e}", self.name))?;
+        self.line()?.parse().map_err(|_| format!("{} gave no time", self.name))
     }
 
     /// Nanoseconds of one product.
@@ -241,7 +256,7 @@ impl Peer {
         let size = y.iter().map(|y| f64::from(*y).powi(2)).sum::<f64>();
         let off = y.iter().zip(&theirs).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
         let fits = theirs.len() == y.len() && off <= size * 1e-4;
-        if fits { Ok(()) } else { Err(format!("the peer's product is another: {off:e} of {size:e}")) }
+        if fits { Ok(()) } else { Err(format!("{}: another product: {off:e} of {size:e}", self.name)) }
     }
 }
 
@@ -259,4 +274,14 @@ fn limits_program(folder: &Path) -> Outcome<PathBuf> {
     cc.args(["-O3", "-march=haswell", "-o"]).arg(&program).arg(root().join("xtask/oracle/limits.c"));
     run_command(&mut cc)?;
     Ok(program)
+}
+
+/// Builds candle with what this CPU has: it chooses its instructions when it is compiled.
+fn candle_program(folder: &Path) -> Outcome<PathBuf> {
+    let target = folder.join("candle");
+    let mut build = cargo();
+    build.args(["build", "--release", "--quiet", "--locked", "--target-dir"]).arg(&target);
+    build.current_dir(root().join("xtask/peers/candle")).env("RUSTFLAGS", "-Ctarget-cpu=native");
+    run_command(&mut build)?;
+    Ok(target.join("release/candle-peer"))
 }

@@ -34,12 +34,19 @@ impl Random {
     }
 }
 
-/// How many rows are multiplied at a time: 1 to 33, or a few where everything is slow.
+/// Whether everything is slow here, so that a few sizes must do.
+fn reduced() -> bool {
+    std::env::var("GGML_KERNELS_GRID").is_ok_and(|grid| grid == "reduced")
+}
+
+/// How many rows are multiplied at a time.
 fn rows() -> Vec<usize> {
-    match std::env::var("GGML_KERNELS_GRID").as_deref() {
-        Ok("reduced") => vec![1, 4, 17],
-        _ => (1..=33).collect(),
-    }
+    if reduced() { vec![1, 4, 17] } else { (1..=33).collect() }
+}
+
+/// The sizes of a test, columns and blocks per row: all, or the last two.
+fn shapes(all: &[(usize, usize)]) -> &[(usize, usize)] {
+    &all[if reduced() { all.len() - 2 } else { 0 }..]
 }
 
 /// The types that weights can have.

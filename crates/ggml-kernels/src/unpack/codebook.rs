@@ -55,6 +55,17 @@ fn odd(scales: &[u8; 8]) -> [i8; 16] {
     transmute!(pairs)
 }
 
+/// Each of eight positive scales twice. Assembled in words: what is stored byte by byte cannot be read as
+/// more right after.
+#[inline(always)]
+fn pairs(scales: [i8; 8]) -> [i8; 16] {
+    let mut words = [0; 2];
+    for i in 0..8 {
+        words[i / 4] |= u64::from(scales[i].cast_unsigned()) << (16 * (i % 4));
+    }
+    transmute!([(words[0] * 0x0101).to_le_bytes(), (words[1] * 0x0101).to_le_bytes()])
+}
+
 impl Super for Iq2Xxs {
     #[inline(always)]
     fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
@@ -62,9 +73,11 @@ impl Super for Iq2Xxs {
             let (entries, signs) = self.entries(s);
             *out = signed(isa, eights(isa, entries), signs);
         }
-        for (s, out) in out.scales.as_chunks_mut().0.iter_mut().enumerate() {
-            *out = [2 * self.sub_scale(s).cast_signed() + 1; 2];
+        let mut scales = [0; 8];
+        for s in 0..8 {
+            scales[s] = 2 * self.sub_scale(s).cast_signed() + 1;
         }
+        out.scales = pairs(scales);
         out.d = isa.half(self.d) * 0.125;
     }
 }
@@ -100,9 +113,11 @@ impl Super for Iq3Xxs {
             let (entries, signs) = self.entries(s);
             *out = signed(isa, fours(isa, entries), signs);
         }
-        for (s, out) in out.scales.as_chunks_mut().0.iter_mut().enumerate() {
-            *out = [2 * self.sub_scale(s).cast_signed() + 1; 2];
+        let mut scales = [0; 8];
+        for s in 0..8 {
+            scales[s] = 2 * self.sub_scale(s).cast_signed() + 1;
         }
+        out.scales = pairs(scales);
         out.d = isa.half(self.d) * 0.25;
     }
 }
@@ -114,11 +129,11 @@ impl Super for Iq3S {
             let (entries, signs) = self.entries(s);
             *out = signed(isa, fours(isa, entries), signs);
         }
-        for (i, out) in out.scales.as_chunks_mut().0.iter_mut().enumerate() {
-            let [low, high] = [self.scales[i] & 15, self.scales[i] >> 4];
-            let [low, high] = [2 * low.cast_signed() + 1, 2 * high.cast_signed() + 1];
-            *out = [low, low, high, high];
+        let mut scales = [0; 8];
+        for s in 0..8 {
+            scales[s] = 2 * (self.scales[s / 2] >> (s % 2 * 4) & 15).cast_signed() + 1;
         }
+        out.scales = pairs(scales);
         out.d = isa.half(self.d);
     }
 }
@@ -130,9 +145,11 @@ impl Super for Iq1S {
             let (entries, down) = self.entries(s);
             *out = shifted(isa, eights(isa, entries), down);
         }
-        for (s, out) in out.scales.as_chunks_mut().0.iter_mut().enumerate() {
-            *out = [self.odd_scale(s); 2];
+        let mut scales = [0; 8];
+        for s in 0..8 {
+            scales[s] = self.odd_scale(s);
         }
+        out.scales = pairs(scales);
         out.d = isa.half(self.d) * 0.125;
     }
 }

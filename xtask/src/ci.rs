@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     Step::Task("examples", &[]),
     Step::Task("package", &[]),
     Step::Task("golden", &["--check"]),
+    Step::Task("cross", &[]),
     Step::Task("interop", &[]),
 ];
 

@@ -361,8 +361,9 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn widen(token, x: &[u8; 16]) -> Floats {
-                token.floats(&super::Portable.widen(x))
+            fn widen(_token, x: &[u8; 16]) -> Floats {
+                let x = vreinterpretq_f16_u16(transmute!(*x));
+                [vcvt_f32_f16(vget_low_f16(x)), vcvt_high_f32_f16(x)]
             }
 
             #[inline]

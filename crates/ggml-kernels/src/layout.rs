@@ -86,12 +86,14 @@ pub(crate) trait SuperLayout: 'static {
 /// delivers while one line is on its way, and some. Between 2 and 4 KiB the rate is the same.
 pub(crate) const AHEAD: usize = 3072;
 
-/// Asks for the cache lines of a range of what lies ahead; what is beyond its end does not exist.
+/// Asks for the cache lines of `len` bytes from `start` on of what lies ahead, of none where it ends before
+/// that. `len` is a constant to the caller: no more than a comparison is left besides the prefetches.
 #[inline(always)]
-pub(crate) fn fetch<I: Isa>(isa: I, ahead: &[u8], range: core::ops::Range<usize>) {
-    for i in range.step_by(64) {
-        if let Some(byte) = ahead.get(i) {
-            isa.prefetch(byte);
+pub(crate) fn fetch<I: Isa>(isa: I, ahead: &[u8], start: usize, len: usize) {
+    let lines = len.div_ceil(64);
+    if let Some(part) = ahead.get(start..start + 64 * lines) {
+        for i in 0..lines {
+            isa.prefetch(&part[64 * i]);
         }
     }
 }

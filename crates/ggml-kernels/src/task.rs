@@ -195,7 +195,7 @@ impl Tiles<'_> {
                 for (i, (w, out)) in
                     all.chunks_exact(T::PACKED).zip(out.chunks_exact_mut(T::UNIT)).enumerate()
                 {
-                    fetch(isa, all.get(i * T::PACKED + AHEAD..).unwrap_or(&[]), 0..T::PACKED);
+                    fetch(isa, all, i * T::PACKED + AHEAD, T::PACKED);
                     T::unpack(isa, table, w, out);
                 }
             }

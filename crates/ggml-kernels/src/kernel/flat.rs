@@ -24,7 +24,7 @@ pub(crate) fn tile<I: Isa, L: FlatLayout, const R: usize, const C: usize, const 
     let mut units = a.quads.iter().zip(a.scales).zip(a.offsets).zip(mins);
     let step = L::UNIT * C;
     for (u, w) in w.chunks_exact(step).enumerate() {
-        fetch(isa, ahead, u * step..(u + 1) * step);
+        fetch(isa, ahead, u * step, step);
         let Some((((quads, da), offsets), s)) = units.next() else { break };
         let dots = |from: usize, to: usize, start: &[i32; R]| {
             dots::<I, L, R, C, Q>(isa, table, w, &quads[from..to], from, start)

@@ -79,7 +79,7 @@ fn dots<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
         let mut sums = [[isa.no_sums(); C]; R];
         for (chunk, quads) in quads.iter().enumerate() {
             let part = L::UNIT * C / 8 * (n * chunks + chunk);
-            fetch(isa, ahead, part..part + L::UNIT * C / 8);
+            fetch(isa, ahead, part, L::UNIT * C / 8);
             let start = L::DATA + (n * chunks + chunk) * L::CHUNK;
             for (i, quad) in quads.iter().enumerate() {
                 let mut levels = [isa.splat_byte(0); C];

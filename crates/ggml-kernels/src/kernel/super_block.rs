@@ -60,7 +60,7 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const R: usize, const C: usize, const
         }
         let part = len / (L::SUBS / 2);
         for p in 0..L::SUBS / 2 {
-            fetch(isa, ahead, u * len + p * part..u * len + (p + 1) * part);
+            fetch(isa, ahead, u * len + p * part, part);
             sub_blocks::<I, L, R, C, Q>(isa, table, w, quads, p, &mut total);
         }
         for x in 0..C {

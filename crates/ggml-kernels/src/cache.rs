@@ -1,5 +1,6 @@
 //! Packs of matrices whose bytes stay, kept by address.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,12 +30,50 @@ use crate::scratch::Scratch;
 /// ```
 pub struct PackCache {
     limit: usize,
-    /// The most recently used last.
-    packs: Mutex<Vec<(Key, Arc<Packed>)>>,
+    packs: Mutex<Packs>,
+}
+
+/// The packs, and the order in which they were used.
+struct Packs {
+    /// Each with the turn of its last use.
+    by_key: BTreeMap<Key, (u64, Arc<Packed>)>,
+    by_turn: BTreeMap<u64, Key>,
+    turn: u64,
+    size: usize,
+}
+
+impl Packs {
+    const fn new() -> Self {
+        Self { by_key: BTreeMap::new(), by_turn: BTreeMap::new(), turn: 0, size: 0 }
+    }
+
+    /// A pack, used now.
+    fn find(&mut self, key: Key) -> Option<Arc<Packed>> {
+        let (turn, found) = self.by_key.get_mut(&key)?;
+        self.turn += 1;
+        self.by_turn.remove(turn);
+        self.by_turn.insert(self.turn, key);
+        *turn = self.turn;
+        Some(Arc::clone(found))
+    }
+
+    /// Keeps a new pack, and drops the least recently used beyond the limit.
+    fn keep(&mut self, key: Key, packed: Arc<Packed>, limit: usize) {
+        self.turn += 1;
+        self.size += packed.size();
+        self.by_key.insert(key, (self.turn, packed));
+        self.by_turn.insert(self.turn, key);
+        while self.size > limit {
+            let Some((_, key)) = self.by_turn.pop_first() else { break };
+            if let Some((_, gone)) = self.by_key.remove(&key) {
+                self.size -= gone.size();
+            }
+        }
+    }
 }
 
 /// What tells one pack from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     address: usize,
     ty: GgmlType,
@@ -47,7 +86,7 @@ impl PackCache {
     /// An empty cache for packs of `limit` bytes altogether.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
-        Self { limit, packs: Mutex::new(Vec::new()) }
+        Self { limit, packs: Mutex::new(Packs::new()) }
     }
 
     /// [`Kernels::matmul`], through a pack where the matrix may have one: made at its first product,
@@ -83,7 +122,7 @@ impl PackCache {
             k: w.k(),
             level: kernels.level(),
         };
-        if let Some(found) = self.find(key) {
+        if let Some(found) = self.lock().find(key) {
             return Some(found);
         }
         // Others may look meanwhile. If two pack the same matrix, the first one's is kept.
@@ -92,20 +131,17 @@ impl PackCache {
         }
         let packed = Arc::new(kernels.pack(w).ok()?);
         let mut packs = self.lock();
-        if let Some((_, found)) = packs.iter().find(|(k, _)| *k == key) {
-            return Some(Arc::clone(found));
+        if let Some(found) = packs.find(key) {
+            return Some(found);
         }
-        packs.push((key, Arc::clone(&packed)));
-        while size(&packs) > self.limit {
-            packs.remove(0);
-        }
+        packs.keep(key, Arc::clone(&packed), self.limit);
         Some(packed)
     }
 
     /// How many packs there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().by_key.len()
     }
 
     /// Whether there is none.
@@ -117,7 +153,7 @@ impl PackCache {
     /// Bytes of all packs.
     #[must_use]
     pub fn size(&self) -> usize {
-        size(&self.lock())
+        self.lock().size
     }
 
     /// The most bytes that it holds.
@@ -128,26 +164,13 @@ impl PackCache {
 
     /// Forgets every pack. Those in use live until their product is done.
     pub fn clear(&self) {
-        self.lock().clear();
+        *self.lock() = Packs::new();
     }
 
-    fn find(&self, key: Key) -> Option<Arc<Packed>> {
-        let mut packs = self.lock();
-        let at = packs.iter().position(|(k, _)| *k == key)?;
-        let entry = packs.remove(at);
-        let found = Arc::clone(&entry.1);
-        packs.push(entry);
-        Some(found)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(Key, Arc<Packed>)>> {
-        // No panic happens between two changes of the list.
+    fn lock(&self) -> MutexGuard<'_, Packs> {
+        // No panic happens between two changes of what belongs together.
         self.packs.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn size(packs: &[(Key, Arc<Packed>)]) -> usize {
-    packs.iter().map(|(_, p)| p.size()).sum()
 }
 
 impl fmt::Debug for PackCache {

@@ -34,6 +34,22 @@ pub enum Error {
         /// The length that was given.
         have: usize,
     },
+    /// Numbers that are no whole number of rows.
+    Rows {
+        /// Which buffer.
+        what: &'static str,
+        /// How much a row has.
+        row: usize,
+        /// How much was given.
+        have: usize,
+    },
+    /// A matrix that no memory holds: packed, or as f32, some of its rows have more bytes than can be counted.
+    Size {
+        /// Rows.
+        n: usize,
+        /// Weights per row.
+        k: usize,
+    },
     /// A row that does not exist.
     Row {
         /// The row asked for.
@@ -103,6 +119,10 @@ impl fmt::Display for Error {
                 write!(f, "row length {row_len} is not a positive multiple of {name}'s {block_len}")
             }
             Self::Length { what, need, have } => write!(f, "{what}: {need} needed, {have} given"),
+            Self::Rows { what, row, have } => {
+                write!(f, "{what}: {have} given, not a multiple of {row} per row")
+            }
+            Self::Size { n, k } => write!(f, "{n} rows of {k} are more than memory can hold"),
             Self::Row { row, rows } => write!(f, "row {row} asked for, there are {rows}"),
             Self::Activations { need, have } => {
                 write!(f, "activations in {have}, the weights meet {need}")
@@ -152,6 +172,11 @@ impl From<DecodeError> for Error {
             _ => Self::Length { what: "blocks", need: 0, have: 0 },
         }
     }
+}
+
+/// How many rows a buffer has.
+pub(crate) fn whole_rows(what: &'static str, row: usize, have: usize) -> Result<usize, Error> {
+    if have.is_multiple_of(row) { Ok(have / row) } else { Err(Error::Rows { what, row, have }) }
 }
 
 /// Checks one length.

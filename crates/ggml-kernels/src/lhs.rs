@@ -1,12 +1,14 @@
 //! Activations: quantized row by row, with the bytes of ggml's `quantize_row_*_ref`.
 
+use std::fmt;
+
 use ggml_blocks::formats::{q8_0::Q8_0, q8_1::Q8_1, q8_k::Q8K};
 use ggml_blocks::{Block, Format, GgmlType, cast_blocks, cast_blocks_mut};
 
-use crate::error::{Error, expect};
+use crate::error::{Error, whole_rows};
 
 /// A matrix `[m, k]` of activations in `Q8_0`, `Q8_1` or `Q8_K`: quantized once, multiplied often.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Lhs {
     ty: GgmlType,
     k: usize,
@@ -34,7 +36,7 @@ impl Lhs {
     /// [`Error`] for another type, lengths that do not fit, and a level of -128, which no encoder writes.
     pub fn from_bytes(ty: GgmlType, mut bytes: Vec<u8>, k: usize) -> Result<Self, Error> {
         let row = row_bytes(ty, k)?;
-        expect("bytes", bytes.len() / row * row, bytes.len())?;
+        whole_rows("bytes", row, bytes.len())?;
         check_levels(ty, &bytes)?;
         if ty == GgmlType::Q8_K {
             sum_anew(&mut bytes);
@@ -68,6 +70,13 @@ impl Lhs {
 
     pub(crate) fn view(&self) -> LhsRef<'_> {
         LhsRef { ty: self.ty, k: self.k, bytes: &self.bytes }
+    }
+}
+
+impl fmt::Debug for Lhs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ty, k, .. } = self;
+        f.debug_struct("Lhs").field("ty", ty).field("m", &self.m()).field("k", k).finish_non_exhaustive()
     }
 }
 
@@ -114,8 +123,7 @@ fn row_bytes(ty: GgmlType, k: usize) -> Result<usize, Error> {
 /// Quantizes into a buffer that keeps its capacity.
 pub(crate) fn quantize_into(ty: GgmlType, x: &[f32], k: usize, bytes: &mut Vec<u8>) -> Result<(), Error> {
     let row = row_bytes(ty, k)?;
-    let rows = x.len() / k;
-    expect("activations", rows * k, x.len())?;
+    let rows = whole_rows("activations", k, x.len())?;
     let format = Format::of(ty).ok_or(Error::Type { ty, what: "activations" })?;
     bytes.resize(rows * row, 0);
     format.encode_rows(x, k, None, bytes)?;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, expect};
+use crate::error::{Error, expect, whole_rows};
 use crate::isa::Token;
 use crate::kernel::Sink;
 use crate::level::Kernels;
@@ -68,8 +68,7 @@ impl Kernels {
 
 /// The number of rows, if the lengths fit.
 pub(crate) fn rows(x: &[f32], k: usize, n: usize, y: &[f32]) -> Result<usize, Error> {
-    let m = x.len() / k;
-    expect("activations", m * k, x.len())?;
+    let m = whole_rows("activations", k, x.len())?;
     expect("output", m.saturating_mul(n), y.len())?;
     Ok(m)
 }

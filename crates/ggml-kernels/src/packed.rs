@@ -1,5 +1,6 @@
 //! Weights packed once for the kernels that will read them.
 
+use std::fmt;
 use std::ops::Range;
 
 use ggml_blocks::{Block, GgmlType, cast_blocks};
@@ -18,14 +19,23 @@ use crate::task::Weights;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit, activations};
 
 /// A weight matrix, or the planes of a set, in the order in which kernels read it: eight columns
-/// interleaved. It carries the kernels that it was packed for, and about the bytes of the file's form.
-#[derive(Debug)]
+/// interleaved. It carries the kernels that it was packed for, and about the bytes of the file's form; the
+/// number of rows is rounded up to 8 to 32, as the kernels have it.
 pub struct Packed {
     pub(crate) token: Token,
     form: Form,
     n: usize,
     k: usize,
     bytes: Memory,
+}
+
+impl fmt::Debug for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { form, n, k, .. } = self;
+        let mut out = f.debug_struct("Packed");
+        out.field("form", form).field("n", n).field("k", k).field("level", &self.level());
+        out.finish_non_exhaustive()
+    }
 }
 
 impl Kernels {
@@ -54,7 +64,7 @@ impl Kernels {
             self.packed_len(form, n, k).ok_or(Error::Type { ty: form.ty(), what: "packing" })?;
         let width = 8 * self.token.cols();
         let mut bytes = Memory::zeroed(len);
-        bytes.bytes_mut().par_chunks_mut(group).enumerate().for_each(|(g, out)| {
+        bytes.bytes_mut().par_chunks_mut(group.max(1)).enumerate().for_each(|(g, out)| {
             fill(g * width..((g + 1) * width).min(n), out);
         });
         Ok(Packed { token: self.token, form, n, k, bytes })

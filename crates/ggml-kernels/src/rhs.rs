@@ -1,6 +1,7 @@
 //! Weight matrices as they stand in files.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use ggml_blocks::{Format, GgmlType, Kind};
 use rayon::prelude::*;
@@ -23,13 +24,25 @@ pub enum RhsLifetime {
 /// a linear layer's `[out, in]`.
 ///
 /// Borrowed from the bytes of a file, or owned. Any of ggml's 25 weight formats, or `F32`, `F16`, `BF16`.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Rhs<'a> {
     format: &'static Format,
     k: usize,
     n: usize,
     bytes: Cow<'a, [u8]>,
     lifetime: RhsLifetime,
+}
+
+/// Bytes per weight of the largest form of as many rows as are handled together, generously.
+const SOME_ROWS: usize = 1 << 12;
+
+impl fmt::Debug for Rhs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { format, k, n, lifetime, .. } = self;
+        let mut out = f.debug_struct("Rhs");
+        out.field("ty", &format.info().id).field("n", n).field("k", k).field("lifetime", lifetime);
+        out.finish_non_exhaustive()
+    }
 }
 
 impl Rhs<'static> {
@@ -48,7 +61,7 @@ impl<'a> Rhs<'a> {
     ///
     /// # Errors
     /// [`Error`] for a type that holds no weights, for a `k` of zero or one that the block length does
-    /// not divide, and for bytes that are not `n` rows.
+    /// not divide, for bytes that are not `n` rows, and for rows that no memory holds.
     pub fn new(ty: GgmlType, bytes: &'a [u8], n: usize, k: usize) -> Result<Self, Error> {
         Self::with(ty, Cow::Borrowed(bytes), n, k)
     }
@@ -67,7 +80,11 @@ impl<'a> Rhs<'a> {
                 matches!(ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16) || f.info().kind == Kind::Block
             })
             .ok_or(Error::Type { ty, what: "a weight matrix" })?;
-        expect("bytes", format.row_bytes(k)?.saturating_mul(n), bytes.len())?;
+        // What is made of some rows at a time, packed, expanded or as f32, is countable as well.
+        let row = format.row_bytes(k)?;
+        let countable = k.checked_mul(SOME_ROWS).is_some() && k.checked_mul(n).is_some();
+        let need = row.checked_mul(n).filter(|_| countable).ok_or(Error::Size { n, k })?;
+        expect("bytes", need, bytes.len())?;
         Ok(Self { format, k, n, bytes, lifetime: RhsLifetime::Transient })
     }
 

@@ -123,7 +123,10 @@ fn what_does_not_fit_is_an_error() {
     let mut y = [0.0; 2];
     let mut run = |x: &[f32], y: &mut [f32]| Kernels::best().matmul(x, &w, y, &mut scratch).map_err(said);
     assert_eq!(run(&[0.0; 256], &mut y), Ok(()));
-    assert_eq!(run(&[0.0; 255], &mut y), Err("activations: 0 needed, 255 given".to_owned()));
+    assert_eq!(
+        run(&[0.0; 255], &mut y),
+        Err("activations: 255 given, not a multiple of 256 per row".to_owned())
+    );
     assert_eq!(run(&[0.0; 512], &mut y), Err("output: 4 needed, 2 given".to_owned()));
     let mut x = [0.0; 256];
     x[7] = f32::INFINITY;
@@ -136,7 +139,8 @@ fn what_does_not_fit_is_an_error() {
         Err("row length 31 is not a positive multiple of Q4_0's 32".to_owned())
     );
     assert_eq!(new(GgmlType::Q4_0, 18, 2, 32), Err("bytes: 36 needed, 18 given".to_owned()));
-    assert_eq!(new(GgmlType::Q4_0, 0, usize::MAX, 64), Err(format!("bytes: {} needed, 0 given", usize::MAX)));
+    let many = format!("{} rows of 64 are more than memory can hold", usize::MAX);
+    assert_eq!(new(GgmlType::Q4_0, 0, usize::MAX, 64), Err(many));
     // Nothing to multiply is no error.
     assert_eq!(product(&[], &w), [0.0; 0]);
     let none = Rhs::new(GgmlType::Q4_K, &[], 0, 256).unwrap();
@@ -177,4 +181,33 @@ fn the_cache_keeps_stable_matrices_within_its_limit() {
     assert!(tiny.pack(kernels, &stable).is_none() && tiny.is_empty());
     cache.clear();
     assert_eq!((cache.len(), cache.limit()), (0, 2 * size));
+}
+
+/// Rows so long that no packed or decoded form of some of them can be counted: also where there are none.
+#[test]
+fn rows_that_no_memory_holds_are_refused() {
+    for format in weight_formats() {
+        for bits in 40..64 {
+            let k = 1usize << bits;
+            match Rhs::new(format.info().id, &[], 0, k) {
+                Err(Error::Size { n: 0, .. } | Error::RowLength { .. }) => assert!(bits > 50, "{k}"),
+                Err(e) => panic!("{} {k}: {e}", format.name()),
+                Ok(w) => {
+                    let size = Kernels::best().packed_size(&w);
+                    let packed = Kernels::best().pack(&w).ok();
+                    assert_eq!(packed.map(|p| p.size()), size, "{} {k}", format.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn debug_output_is_no_dump() {
+    let w = Rhs::from_vec(GgmlType::Q4_0, vec![0; 18 * 4096], 4096, 32).unwrap();
+    let packed = Kernels::best().pack(&w).unwrap();
+    let lhs = Lhs::quantize(GgmlType::Q8_0, &[0.0; 32 * 64], 32).unwrap();
+    for text in [format!("{w:?}"), format!("{packed:?}"), format!("{lhs:?}")] {
+        assert!(text.len() < 200, "{text}");
+    }
 }

@@ -266,7 +266,10 @@ fn what_is_no_set_is_an_error() {
     let run = |x: &[f32], y: &mut [f32]| {
         Kernels::best().matmul_planes(x, &untied, y, &mut Scratch::new()).map_err(said)
     };
-    assert_eq!(run(&[0.0; 767], &mut y), Err("activations: 0 needed, 767 given".to_owned()));
+    assert_eq!(
+        run(&[0.0; 767], &mut y),
+        Err("activations: 767 given, not a multiple of 768 per row".to_owned())
+    );
     assert_eq!(run(&[0.0; 1536], &mut y), Err("output: 4 needed, 2 given".to_owned()));
     assert!(y.iter().all(|y| y.is_nan()), "nothing was written");
     // No rows at all are no error.

@@ -90,6 +90,7 @@ impl Fit {
             "mean_rounds": total.mean_rounds(),
             "groups": total.groups,
             "unconverged_groups": total.unconverged,
+            "not_finite": total.not_finite,
             "zero_fractions": total.zero_fractions(GROUP)[..self.planes],
         })
     }
@@ -130,5 +131,10 @@ pub fn write_text(fits: &[Fit], out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn rest(s: &Statistics) -> String {
-    format!("{:.1} rounds, {} of {} groups unconverged", s.mean_rounds(), s.unconverged, s.groups)
+    let lost = match s.not_finite {
+        0 => String::new(),
+        1 => ", 1 weight not finite: taken as 0".to_owned(),
+        n => format!(", {n} weights not finite: taken as 0"),
+    };
+    format!("{:.1} rounds, {} of {} groups unconverged{lost}", s.mean_rounds(), s.unconverged, s.groups)
 }

@@ -18,6 +18,8 @@ pub struct Statistics {
     pub error: f64,
     /// The sum of squared weights, over finite ones.
     pub power: f64,
+    /// Weights that are NaN or infinite, taken as 0.
+    pub not_finite: u64,
     /// Zero trits in each plane.
     pub zeros: [u64; MAX_PLANES],
     /// Groups.
@@ -33,6 +35,7 @@ impl Statistics {
     pub fn add(&mut self, other: &Self) {
         self.error += other.error;
         self.power += other.power;
+        self.not_finite += other.not_finite;
         for (zeros, more) in self.zeros.iter_mut().zip(other.zeros) {
             *zeros += more;
         }

@@ -95,7 +95,7 @@ impl Statistics {
         solution: &Solution,
     ) {
         let (mut error, mut power) = ([0.0_f64; 8], [0.0_f64; 8]);
-        let mut zeros = [[0_u32; 8]; K];
+        let (mut zeros, mut lost) = ([[0_u32; 8]; K], [0_u32; 8]);
         for (x, trits) in weights.as_chunks::<8>().0.iter().zip(trits.as_chunks::<8>().0) {
             let mut stored: F8 = [0.0; 8];
             for p in 0..K {
@@ -109,11 +109,13 @@ impl Statistics {
                 let finite = x[l].abs() < f32::INFINITY;
                 let w = if finite { f64::from(x[l]) } else { 0.0 };
                 let d = if finite { w - f64::from(stored[l]) } else { 0.0 };
+                lost[l] += u32::from(!finite);
                 error[l] += d * d;
                 power[l] += w * w;
             }
         }
         for l in 0..8 {
+            self.not_finite += u64::from(lost[l]);
             self.error += error[l];
             self.power += power[l];
             for p in 0..K {

@@ -31,7 +31,7 @@ pub fn sets(gguf: &Gguf<'_>, tensors: &[Tensor]) -> Sets {
 /// already stay as they are.
 ///
 /// # Errors
-/// [`Error::Refused`] when an option makes no sense, or the model has planes of a version that is not
+/// [`Error::Refused`] when an option makes no sense, what is to be included or excluded occurs in no name, or the model has planes of a version that is not
 /// known here.
 pub fn plan(tensors: &[Tensor], gguf: &Gguf<'_>, request: &Request) -> Result<Plan, Error> {
     let Request { options, .. } = request;
@@ -39,6 +39,12 @@ pub fn plan(tensors: &[Tensor], gguf: &Gguf<'_>, request: &Request) -> Result<Pl
     let present = sets(gguf, tensors);
     if present.newer {
         return Err(Error::Refused(present.faults.join("; ")));
+    }
+    for (flag, parts) in [("include", &request.include), ("exclude", &request.exclude)] {
+        if let Some(part) = parts.iter().find(|part| !tensors.iter().any(|t| t.name.contains(part.as_str())))
+        {
+            return Err(Error::Refused(format!("--ptqtp-{flag} {part}: it occurs in no tensor's name")));
+        }
     }
     let has_planes = |name: &str| tensors.iter().any(|t| t.name == plane_name(name, 0));
     let mut plan = Plan::default();

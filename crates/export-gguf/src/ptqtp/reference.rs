@@ -43,6 +43,8 @@ pub fn reconstruct_reference(
                 let d = f64::from(w) - f64::from(*out);
                 sums.error += d * d;
                 sums.power += f64::from(w) * f64::from(w);
+            } else {
+                sums.not_finite += 1;
             }
         }
         sums.groups += 1;

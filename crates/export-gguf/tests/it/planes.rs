@@ -124,7 +124,7 @@ fn tied_planes_say_so_only_when_all_are() {
     assert!(names(&free).contains(&"blk.0.attn_q.weight".to_owned()));
     let late = place.export(&free, &["--ptqtp", "--ptqtp-tie"]);
     assert_eq!(keys(&late), owned(&[VERSION]), "the others are free");
-    let none = place.export(&input, &["--ptqtp", "--ptqtp-include", "nothing"]);
+    let none = place.export(&input, &["--ptqtp", "--ptqtp-include", "_norm"]);
     assert!(none == input, "no planes, no key");
     let ends =
         place.export(&input, &["--ptqtp-include", "token_embd,output.weight", "--ptqtp-exclude", "attn"]);
@@ -299,9 +299,27 @@ fn what_is_not_finite_becomes_zero_and_nothing_else() {
     w[300] = f32::INFINITY;
     let input = model(&[("blk.0.a.weight", &[256, 2], GgmlType::F32, f32s(w.iter().copied()))]);
     let out = place.export(&input, &["--ptqtp"]);
+    let again = ["--from-gguf", "in.gguf", "--out", "out.gguf", "--force", "--ptqtp"];
+    let said = place.run(&again).out;
+    assert!(said.contains("2 weights not finite: taken as 0"), "{said}");
+    let json: serde_json::Value =
+        serde_json::from_str(&place.run(&[&again[..], &["--json"]].concat()).out).unwrap();
+    assert_eq!(json["ptqtp"][0]["not_finite"], 2);
     for p in 0..2 {
         let plane = values(&out, &format!("blk.0.a.weight.ptqtp{p}"));
         assert!(plane.iter().all(|x| x.is_finite()) && plane[3] == 0.0 && plane[300] == 0.0);
         assert!(plane.iter().filter(|x| **x != 0.0).count() > 200);
+    }
+}
+
+#[test]
+fn a_choice_of_nothing_is_refused() {
+    let place = Place::new();
+    place.write("in.gguf", &moe());
+    for flag in ["--ptqtp-include", "--ptqtp-exclude"] {
+        let ran =
+            place.run(&["--from-gguf", "in.gguf", "--out", "out.gguf", "--ptqtp", flag, "attn_q,nonesuch"]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains(&format!("{flag} nonesuch: it occurs in no tensor's name")), "{}", ran.err);
     }
 }

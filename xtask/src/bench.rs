@@ -25,7 +25,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         ["memory"] => memory("12"),
         ["memory", gigabytes] => memory(gigabytes),
         ["ptqtp"] => run_command(cargo().args(["bench", "--package", "export-gguf", "--bench", "ptqtp"])),
-        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] | bench planes | bench transcode [CASE...] | bench ptqtp | bench memory [GB]"
+        _ => Err("usage: bench codecs [FORMAT...] | bench kernels [TYPE...] [m=N...] | bench planes | bench transcode [CASE...] | bench ptqtp | bench memory [GB]"
             .to_owned()),
     }
 }

@@ -27,6 +27,7 @@ const LIBRARY: &str = "libggml-cpu-haswell.so";
 
 /// Prints a line per type, case and number of threads.
 pub(super) fn run(only: &[&str]) -> Outcome {
+    let (rows, only): (Vec<&str>, Vec<&str>) = only.iter().partition(|o| o.starts_with("m="));
     let tools = Tools::get()?;
     let folder = root().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -49,7 +50,10 @@ pub(super) fn run(only: &[&str]) -> Outcome {
         for threads in [1, 2] {
             let pool =
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
-            for (m, memory) in CASES {
+            for (m, memory) in CASES
+                .into_iter()
+                .filter(|(m, _)| rows.is_empty() || rows.contains(&format!("m={m}").as_str()))
+            {
                 let case = Case { name, ty, bytes: &bytes, m, memory, threads };
                 pool.install(|| case.run(&programs, kernels))?;
             }

@@ -103,3 +103,13 @@ pub(crate) fn fetch<I: Isa>(isa: I, ahead: &[u8], start: usize, len: usize) {
 pub(crate) fn at<const N: usize>(bytes: &[u8], at: usize) -> &[u8; N] {
     bytes[at..at + N].as_array().unwrap_or(&[0; N])
 }
+
+/// Eight f32 of a unit, from byte `start` on.
+#[inline(always)]
+pub(crate) fn floats<I: Isa>(isa: I, unit: &[u8], start: usize) -> I::F {
+    let mut x = [0.0; 8];
+    for (x, b) in x.iter_mut().zip(at::<32>(unit, start).as_chunks::<4>().0) {
+        *x = f32::from_le_bytes(*b);
+    }
+    isa.floats(&x)
+}

@@ -9,7 +9,7 @@ use std::ops::Range;
 use ggml_blocks::GgmlType;
 
 use self::plain::{Direct, Expanded};
-use self::tiled::{FlatTiles, FlatWordTiles, PlaneTiles, SuperTiles, WordTiles, tiles};
+use self::tiled::{FlatTiles, FlatWordTiles, SuperTiles, WordTiles, tiles};
 use crate::isa::{Isa, KernelOp, Token};
 use crate::kernel::{Sink, direct, float};
 use crate::layout::pack::{FlatPack, LayoutOp, SuperPack};
@@ -165,7 +165,7 @@ impl LayoutOp for Tiles<'_> {
     fn planes<L: SuperPack, const K: usize>(self) {
         let Tiles { token, lhs, panels, .. } = self;
         self.batches(K * L::UNIT * (lhs.k / 256), |w, column, sink| {
-            tiles::<PlaneTiles<L, K>>(token, w, lhs, panels, column, sink);
+            tiles::<SuperTiles<L, K>>(token, w, lhs, panels, column, sink);
         });
     }
 }

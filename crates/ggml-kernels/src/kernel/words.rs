@@ -2,7 +2,7 @@
 //! sub-blocks multiplied in beforehand. A panel's quad is four i16, in the order 0 2 1 3.
 
 use crate::isa::Isa;
-use crate::layout::{at, word};
+use crate::layout::{at, floats, word};
 use crate::panel::{FlatPanel, SuperPanel};
 
 /// The product of `R` rows with `8 * C` columns, whose units of 32 weights alternate in `w`.
@@ -30,7 +30,7 @@ pub(crate) fn flat<
             let start = word::FLAT_QUADS + half * 4 * 64;
             let total = dots::<I, R, C, Q>(isa, |x| &unit(x)[start..], quads);
             for x in 0..C {
-                let dw = word::floats(isa, unit(x), 32 * half);
+                let dw = floats(isa, unit(x), 32 * half);
                 for r in 0..R {
                     let d = isa.mul(dw, isa.splat(da[r]));
                     acc[r][x] = isa.add(acc[r][x], isa.mul(isa.to_f32(total[r][x]), d));
@@ -39,7 +39,7 @@ pub(crate) fn flat<
         }
         if MIN {
             for x in 0..C {
-                let m = word::floats(isa, unit(x), 64);
+                let m = floats(isa, unit(x), 64);
                 for r in 0..R {
                     acc[r][x] = isa.add(acc[r][x], isa.mul(m, isa.splat(s[r])));
                 }
@@ -99,7 +99,7 @@ pub(crate) fn tile<I: Isa, const MINS: bool, const R: usize, const C: usize, con
                         mins[r] = isa.dot_pairs(mins[r], m, isa.splat_i32(sums[r]));
                     }
                 }
-                let dmin = word::floats(isa, unit(x), 32);
+                let dmin = floats(isa, unit(x), 32);
                 for r in 0..R {
                     let d = isa.mul(dmin, isa.splat(da[r]));
                     acc[r][x] = isa.sub(acc[r][x], isa.mul(isa.to_f32(mins[r]), d));
@@ -108,7 +108,7 @@ pub(crate) fn tile<I: Isa, const MINS: bool, const R: usize, const C: usize, con
         }
         let total = dots::<I, R, C, Q>(isa, |x| &unit(x)[word::QUADS..], chunks.as_flattened());
         for x in 0..C {
-            let d = word::floats(isa, unit(x), 0);
+            let d = floats(isa, unit(x), 0);
             for r in 0..R {
                 let d = isa.mul(d, isa.splat(da[r]));
                 acc[r][x] = isa.add(acc[r][x], isa.mul(isa.to_f32(total[r][x]), d));

@@ -15,7 +15,7 @@
 
 use zerocopy::transmute;
 
-use super::{FlatLayout, SuperLayout, at};
+use super::{FlatLayout, SuperLayout, at, floats};
 use crate::isa::Isa;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
 
@@ -24,15 +24,6 @@ pub(crate) struct FlatBytes<const HALVES: bool, const MIN: bool>;
 
 /// Units of 256 weights, a byte per level.
 pub(crate) struct SuperBytes<const MINS: bool>;
-
-#[inline(always)]
-fn floats<I: Isa>(isa: I, bytes: &[u8], start: usize) -> I::F {
-    let mut x = [0.0; 8];
-    for (x, b) in x.iter_mut().zip(at::<32>(bytes, start).as_chunks::<4>().0) {
-        *x = f32::from_le_bytes(*b);
-    }
-    isa.floats(&x)
-}
 
 impl<const HALVES: bool, const MIN: bool> FlatLayout for FlatBytes<HALVES, MIN> {
     const MAX: u32 = 255;

@@ -12,7 +12,7 @@
 //! ```
 
 use super::byte::{chunk, interleaved};
-use super::{FlatLayout, SuperLayout, at};
+use super::{FlatLayout, SuperLayout};
 use crate::isa::Isa;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
 
@@ -27,16 +27,6 @@ pub(crate) const MINS: usize = 64;
 pub(crate) const QUADS: usize = MINS + 8 * 32;
 /// Bytes of a unit of eight columns.
 pub(crate) const UNIT: usize = QUADS + 64 * 64;
-
-/// Eight f32 of a unit.
-#[inline(always)]
-pub(crate) fn floats<I: Isa>(isa: I, unit: &[u8], start: usize) -> I::F {
-    let mut x = [0.0; 8];
-    for (x, b) in x.iter_mut().zip(at::<32>(unit, start).as_chunks::<4>().0) {
-        *x = f32::from_le_bytes(*b);
-    }
-    isa.floats(&x)
-}
 
 #[inline(always)]
 fn put_floats(x: &[f32; 8], out: &mut [u8]) {

@@ -36,8 +36,8 @@ pub(super) trait Tiled {
 }
 
 pub(super) struct FlatTiles<L>(PhantomData<L>);
-pub(super) struct SuperTiles<L>(PhantomData<L>);
-pub(super) struct PlaneTiles<L, const K: usize>(PhantomData<L>);
+/// Of `K` planes whose units alternate, where there are no scales of sub-blocks.
+pub(super) struct SuperTiles<L, const K: usize = 1>(PhantomData<L>);
 pub(super) struct FlatWordTiles<const HALVES: bool, const MIN: bool>;
 pub(super) struct WordTiles<const MINS: bool>;
 
@@ -69,9 +69,9 @@ impl<L: FlatLayout> Tiled for FlatTiles<L> {
     }
 }
 
-impl<L: SuperLayout> Tiled for SuperTiles<L> {
+impl<L: SuperLayout, const K: usize> Tiled for SuperTiles<L, K> {
     const MAX: Option<u32> = Some(L::MAX);
-    const UNIT: usize = L::UNIT;
+    const UNIT: usize = K * L::UNIT;
     const WEIGHTS: usize = 256;
 
     fn table() -> [i8; 16] {
@@ -96,36 +96,8 @@ impl<L: SuperLayout> Tiled for SuperTiles<L> {
         if L::SCALED {
             super_block::tile::<I, L, R, C, Q>(isa, table, w, ahead, a)
         } else {
-            planes::tile::<I, L, 1, R, C, Q>(isa, table, w, ahead, a)
+            planes::tile::<I, L, K, R, C, Q>(isa, table, w, ahead, a)
         }
-    }
-}
-
-impl<L: SuperLayout, const K: usize> Tiled for PlaneTiles<L, K> {
-    const MAX: Option<u32> = Some(L::MAX);
-    const UNIT: usize = K * L::UNIT;
-    const WEIGHTS: usize = 256;
-
-    fn table() -> [i8; 16] {
-        L::table()
-    }
-
-    type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
-
-    #[inline(always)]
-    fn panel<const R: usize, const Q: usize>(a: &Panels, first: usize, units: usize) -> SuperPanel<'_, R, Q> {
-        a.super_panel(first, units, L::SUBS)
-    }
-
-    #[inline(always)]
-    fn tile<I: Isa, const R: usize, const C: usize, const Q: usize>(
-        isa: I,
-        table: &[i8; 16],
-        w: &[u8],
-        ahead: &[u8],
-        a: SuperPanel<'_, R, Q>,
-    ) -> [[I::F; C]; R] {
-        planes::tile::<I, L, K, R, C, Q>(isa, table, w, ahead, a)
     }
 }
 

@@ -28,7 +28,7 @@ const X86: &[(&str, &str)] = &[
     ("Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid", "avx2"),
     ("Westmere,-pcid,-x2apic,-tsc-deadline", "portable"),
 ];
-const AARCH64: &[(&str, &str)] = &[("cortex-a53", "neon"), ("neoverse-n1", "dotprod"), ("max", "dotprod")];
+const AARCH64: &[(&str, &str)] = &[("cortex-a53", "neon"), ("neoverse-n1", "dotprod"), ("max", "i8mm")];
 
 /// Seconds that one processor may take.
 const PATIENCE: &str = "600";

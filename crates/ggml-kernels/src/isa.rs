@@ -48,7 +48,7 @@ pub(crate) use x86::{Avx2, Avx512Vnni, AvxVnni};
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(target_arch = "aarch64")]
-pub(crate) use neon::{Dotprod, Neon};
+pub(crate) use neon::{Dotprod, I8mm, Neon};
 
 /// A token: proof of CPU features, and what can be done with them.
 ///
@@ -64,6 +64,9 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     /// Whether weights times their sub-block's scale, as i16, are the fastest for many rows: there is no
     /// instruction that sums four products of bytes.
     const WORDS: bool;
+    /// Whether an instruction multiplies two rows with two columns, eight deep: then tiles of more than one
+    /// row are made of [`Isa::dot_matrix`], and there is room in the sums for any level.
+    const MATRIX: bool = false;
     /// Bytes of a widened quad in a panel: 4, or 8 where widening is done once per panel.
     const WIDE_BYTES: usize;
 
@@ -127,6 +130,28 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn no_sums(self) -> Self::S;
     /// Adds the four products of each lane. The sums hold [`Isa::room`] of them.
     fn dot(self, sums: Self::S, levels: Self::B, quad: Self::B) -> Self::S;
+    /// Two quads of levels, as [`Isa::dot_matrix`] takes them.
+    #[inline(always)]
+    fn join(self, quads: [Self::B; 2]) -> [Self::B; 2] {
+        quads
+    }
+    /// Adds the eight products of each lane with each of two rows: two quads of both. The sums are not a
+    /// row's before [`Isa::rows`].
+    #[inline(always)]
+    fn dot_matrix(self, sums: [Self::S; 2], levels: [Self::B; 2], quads: [[[u8; 4]; 2]; 2]) -> [Self::S; 2] {
+        let mut rows = sums;
+        for (quad, levels) in quads.iter().zip(levels) {
+            for r in 0..2 {
+                rows[r] = self.dot(rows[r], levels, self.splat_quad(quad[r]));
+            }
+        }
+        rows
+    }
+    /// The sums of each row.
+    #[inline(always)]
+    fn rows(self, sums: [Self::S; 2]) -> [Self::S; 2] {
+        sums
+    }
     /// Adds partial sums to totals.
     fn fold(self, total: Self::I, sums: Self::S) -> Self::I;
     /// Adds partial sums times sub-block scales, as [`Isa::sub_scale`] gives them.
@@ -285,4 +310,5 @@ tokens! {
     #[cfg(target_arch = "x86_64")] Avx512Vnni;
     #[cfg(target_arch = "aarch64")] Neon;
     #[cfg(target_arch = "aarch64")] Dotprod;
+    #[cfg(target_arch = "aarch64")] I8mm;
 }

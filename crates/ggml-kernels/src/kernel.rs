@@ -2,6 +2,7 @@
 //! intrinsics, no threads.
 
 pub(crate) mod direct;
+mod dots;
 pub(crate) mod flat;
 pub(crate) mod float;
 pub(crate) mod planes;

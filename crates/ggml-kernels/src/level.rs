@@ -15,6 +15,8 @@ pub enum Level {
     Neon,
     /// NEON with `sdot`.
     Dotprod,
+    /// NEON with `usmmla` and `usdot`.
+    I8mm,
     /// AVX2 with FMA and F16C.
     Avx2,
     /// AVX2 with `vpdpbusd` in VEX encoding.
@@ -25,8 +27,8 @@ pub enum Level {
 
 impl Level {
     /// Every level, lowest first.
-    pub const ALL: [Self; 6] =
-        [Self::Portable, Self::Neon, Self::Dotprod, Self::Avx2, Self::AvxVnni, Self::Avx512Vnni];
+    pub const ALL: [Self; 7] =
+        [Self::Portable, Self::Neon, Self::Dotprod, Self::I8mm, Self::Avx2, Self::AvxVnni, Self::Avx512Vnni];
 
     /// The name that the environment variable `GGML_KERNELS_SIMD` takes.
     #[must_use]
@@ -35,6 +37,7 @@ impl Level {
             Self::Portable => "portable",
             Self::Neon => "neon",
             Self::Dotprod => "dotprod",
+            Self::I8mm => "i8mm",
             Self::Avx2 => "avx2",
             Self::AvxVnni => "avxvnni",
             Self::Avx512Vnni => "avx512vnni",

@@ -1,8 +1,8 @@
-//! The aarch64 tokens. NEON is part of the baseline; `sdot` is not, and its intrinsic is not stable, so
-//! it is one line of assembly.
+//! The aarch64 tokens. NEON is part of the baseline; `sdot`, `usdot` and `usmmla` are not, and their
+//! intrinsics are not stable, so each is one line of assembly.
 //!
-//! A vector of 32 bytes is two registers. Bytes are multiplied as signed: levels that need eight bits
-//! are moved down by 128, and the products of 128 with the activations are put back.
+//! A vector of 32 bytes is two registers. Where there is no product of unsigned with signed bytes, levels
+//! that need eight bits are moved down by 128, and the products of 128 with the activations are put back.
 
 use core::arch::aarch64::*;
 use core::arch::asm;
@@ -13,12 +13,19 @@ use zerocopy::transmute;
 use super::{Isa, KernelOp};
 use crate::level::Level;
 
+mod lanes;
+use lanes::{across, four_totals, fours, fours_across, pair_products, quads, shift, twin, word};
+
 macro_rules! neon {
     ($cb:ident $($rest:tt)*) => { $cb! { ["neon"] $($rest)* } };
 }
 
 macro_rules! dotprod {
     ($cb:ident $($rest:tt)*) => { $cb! { ["neon" "dotprod"] $($rest)* } };
+}
+
+macro_rules! i8mm {
+    ($cb:ident $($rest:tt)*) => { $cb! { ["neon" "i8mm"] $($rest)* } };
 }
 
 /// Stamps the token type and its detection.
@@ -55,6 +62,11 @@ dotprod! { token
     Dotprod
 }
 
+i8mm! { token
+    /// Proof of NEON with products of unsigned and signed bytes, of lanes and of matrices.
+    I8mm
+}
+
 type Bytes = [uint8x16_t; 2];
 type Ints = [int32x4_t; 2];
 type Floats = [float32x4_t; 2];
@@ -72,7 +84,7 @@ macro_rules! both {
     };
 }
 
-/// What both tokens do alike.
+/// What all tokens do alike.
 macro_rules! ops {
     ($features:tt $token:ident) => {
         const COLS: usize = 1;
@@ -88,7 +100,7 @@ macro_rules! ops {
 
         #[inline(always)]
         fn room(max: u32) -> usize {
-            if max > 127 { 0 } else { usize::MAX }
+            if Self::MATRIX || max <= 127 { usize::MAX } else { 0 }
         }
 
         hop! { $features $token
@@ -376,85 +388,6 @@ macro_rules! ops {
     };
 }
 
-/// Each 16-bit word shifted left, or right if negative.
-#[target_feature(enable = "neon")]
-#[inline]
-fn shift(a: uint8x16_t, by: i32) -> uint8x16_t {
-    vreinterpretq_u8_u16(vshlq_u16(vreinterpretq_u16_u8(a), vdupq_n_s16(by as i16)))
-}
-
-/// Rows of four 4-byte lanes become columns.
-#[target_feature(enable = "neon")]
-#[inline]
-fn fours_across(x: [uint8x16_t; 4]) -> [uint8x16_t; 4] {
-    let [a, b, c, d] = [
-        vreinterpretq_u32_u8(x[0]),
-        vreinterpretq_u32_u8(x[1]),
-        vreinterpretq_u32_u8(x[2]),
-        vreinterpretq_u32_u8(x[3]),
-    ];
-    let (ab, cd) = ([vtrn1q_u32(a, b), vtrn2q_u32(a, b)], [vtrn1q_u32(c, d), vtrn2q_u32(c, d)]);
-    let pairs = |x: uint32x4_t| vreinterpretq_u64_u32(x);
-    let bytes = |x: uint64x2_t| vreinterpretq_u8_u64(x);
-    [
-        bytes(vtrn1q_u64(pairs(ab[0]), pairs(cd[0]))),
-        bytes(vtrn1q_u64(pairs(ab[1]), pairs(cd[1]))),
-        bytes(vtrn2q_u64(pairs(ab[0]), pairs(cd[0]))),
-        bytes(vtrn2q_u64(pairs(ab[1]), pairs(cd[1]))),
-    ]
-}
-
-/// The low half of each lane in both halves.
-#[target_feature(enable = "neon")]
-#[inline]
-fn twin(x: int32x4_t) -> int32x4_t {
-    let x = vreinterpretq_s16_s32(x);
-    vreinterpretq_s32_s16(vtrn1q_s16(x, x))
-}
-
-/// Every second byte, less an offset, times the word of `scale`.
-#[target_feature(enable = "neon")]
-#[inline]
-fn word(levels: uint8x16_t, odd: bool, offset: i32, scale: int32x4_t) -> int32x4_t {
-    let words = vreinterpretq_u16_u8(levels);
-    let words = if odd { vshrq_n_u16::<8>(words) } else { vandq_u16(words, vdupq_n_u16(255)) };
-    let words = vsubq_s16(vreinterpretq_s16_u16(words), vdupq_n_s16(offset as i16));
-    vreinterpretq_s32_s16(vmulq_s16(words, vreinterpretq_s16_s32(scale)))
-}
-
-/// In each lane four products, in pairs of neighbours of the halves.
-#[target_feature(enable = "neon")]
-#[inline]
-fn fours(w: int8x16_t, a: int8x16_t) -> int32x4_t {
-    let low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(a)));
-    vpadalq_s16(low, vmull_high_s8(w, a))
-}
-
-/// `sums` plus the four products of each lane: two fit into an i16.
-#[target_feature(enable = "neon")]
-#[inline]
-fn quads(sums: int32x4_t, w: uint8x16_t, a: uint8x16_t) -> int32x4_t {
-    let (w, a) = (vreinterpretq_s8_u8(w), vreinterpretq_s8_u8(a));
-    let low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(a)));
-    vaddq_s32(sums, vpaddq_s32(low, vpaddlq_s16(vmull_high_s8(w, a))))
-}
-
-/// `total` plus the two products of each lane's pair.
-#[target_feature(enable = "neon")]
-#[inline]
-fn pair_products(total: int32x4_t, a: int32x4_t, b: int32x4_t) -> int32x4_t {
-    let (a, b) = (vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b));
-    let low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
-    vaddq_s32(total, vpaddq_s32(low, vmull_high_s16(a, b)))
-}
-
-/// In lane `i` the sum of register `half` of `x[i]`.
-#[target_feature(enable = "neon")]
-#[inline]
-fn four_totals(x: &[Ints], half: usize) -> int32x4_t {
-    vpaddq_s32(vpaddq_s32(x[0][half], x[1][half]), vpaddq_s32(x[2][half], x[3][half]))
-}
-
 impl Isa for Neon {
     const LEVEL: Level = Level::Neon;
 
@@ -481,18 +414,80 @@ impl Isa for Dotprod {
     dotprod! { ops Dotprod }
 }
 
-/// `sums` plus, in each lane, four products of signed bytes.
-#[inline(always)]
-#[expect(unsafe_code, reason = "the intrinsic is not stable")]
-fn sdot(_: Dotprod, mut sums: int32x4_t, a: uint8x16_t, b: uint8x16_t) -> int32x4_t {
-    // SAFETY: the token proves that the CPU has the instruction, which touches these registers only.
-    unsafe {
-        asm!(
-            ".arch_extension dotprod",
-            "sdot {0:v}.4s, {1:v}.16b, {2:v}.16b",
-            inout(vreg) sums, in(vreg) a, in(vreg) b,
-            options(pure, nomem, nostack, preserves_flags)
-        );
+impl Isa for I8mm {
+    const LEVEL: Level = Level::I8mm;
+    const MATRIX: bool = true;
+
+    i8mm! { hop I8mm
+        #[inline]
+        fn dot(token, sums: Ints, levels: Bytes, quad: Bytes) -> Ints {
+            [usdot(token, sums[0], levels[0], quad[0]), usdot(token, sums[1], levels[1], quad[1])]
+        }
+
+        // Columns 0 and 1, 2 and 3, and so on: eight levels of each.
+        #[inline]
+        fn join(_token, quads: [Bytes; 2]) -> [Bytes; 2] {
+            let [a, b] = quads;
+            [across(a[0], b[0]), across(a[1], b[1])]
+        }
+
+        #[inline]
+        fn dot_matrix(token, sums: [Ints; 2], levels: [Bytes; 2], quads: [[[u8; 4]; 2]; 2]) -> [Ints; 2] {
+            let [a, b]: [uint8x8_t; 2] = transmute!(quads);
+            let [rows, _] = across(vcombine_u8(a, a), vcombine_u8(b, b));
+            let mut sums = sums;
+            for i in 0..2 {
+                sums[i] = [usmmla(token, sums[i][0], levels[i][0], rows), usmmla(token, sums[i][1], levels[i][1], rows)];
+            }
+            sums
+        }
+
+        // A register has two columns of both rows.
+        #[inline]
+        fn rows(_token, sums: [Ints; 2]) -> [Ints; 2] {
+            let [a, b] = sums;
+            [
+                [vuzp1q_s32(a[0], a[1]), vuzp1q_s32(b[0], b[1])],
+                [vuzp2q_s32(a[0], a[1]), vuzp2q_s32(b[0], b[1])],
+            ]
+        }
     }
-    sums
+
+    i8mm! { ops I8mm }
+}
+
+/// Stamps an instruction that adds sums of products to the lanes of its first operand.
+macro_rules! products {
+    ($(#[$doc:meta])* $name:ident, $token:ident, $extension:literal) => {
+        $(#[$doc])*
+        #[inline(always)]
+        #[expect(unsafe_code, reason = "the intrinsic is not stable")]
+        fn $name(_: $token, mut sums: int32x4_t, a: uint8x16_t, b: uint8x16_t) -> int32x4_t {
+            // SAFETY: the token proves that the CPU has the instruction, which touches these registers only.
+            unsafe {
+                asm!(
+                    concat!(".arch_extension ", $extension),
+                    concat!(stringify!($name), " {0:v}.4s, {1:v}.16b, {2:v}.16b"),
+                    inout(vreg) sums, in(vreg) a, in(vreg) b,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            sums
+        }
+    };
+}
+
+products! {
+    /// In each lane four products of signed bytes.
+    sdot, Dotprod, "dotprod"
+}
+
+products! {
+    /// In each lane four products of unsigned bytes with signed ones.
+    usdot, I8mm, "i8mm"
+}
+
+products! {
+    /// Lanes are 00 01 10 11: each row of two times eight unsigned bytes with each of two times eight signed.
+    usmmla, I8mm, "i8mm"
 }

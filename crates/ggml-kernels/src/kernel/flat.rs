@@ -3,9 +3,12 @@
 //! Per output, for each unit in order: `acc += f32(dot) * (dw * da)`, and `acc += m * s` where the
 //! format has a minimum.
 
+use std::marker::PhantomData;
+
 use super::Sink;
+use super::dots::{self, FlatLevels};
 use crate::isa::Isa;
-use crate::layout::{FlatLayout, at, fetch};
+use crate::layout::{FlatLayout, fetch};
 use crate::panel::FlatPanel;
 
 /// The product of `R` rows with `8 * C` columns, whose units alternate in `w`. `ahead` is what will be
@@ -26,19 +29,18 @@ pub(crate) fn tile<I: Isa, L: FlatLayout, const R: usize, const C: usize, const 
     for (u, w) in w.chunks_exact(step).enumerate() {
         fetch(isa, ahead, u * step, step);
         let Some((((quads, da), offsets), s)) = units.next() else { break };
-        let dots = |from: usize, to: usize, start: &[i32; R]| {
-            dots::<I, L, R, C, Q>(isa, table, w, &quads[from..to], from, start)
-        };
+        let levels = |first: usize| FlatLevels { w, table, first, layout: PhantomData::<L> };
         if L::HALVES {
             // The offset's share of each half is in the levels of that half alone.
             let sums = half_offsets::<L, R, Q>(quads);
             for half in 0..2 {
-                let dots = dots(4 * half, 4 * half + 4, &sums[half]);
-                scale::<I, L, R, C>(isa, w, half, da, &dots, &mut acc);
+                let quads = &quads[4 * half..4 * half + 4];
+                let total = total(isa, levels(4 * half), quads, &sums[half]);
+                scale::<I, L, R, C>(isa, w, half, da, &total, &mut acc);
             }
         } else {
-            let dots = dots(0, 8, offsets);
-            scale::<I, L, R, C>(isa, w, 0, da, &dots, &mut acc);
+            let total = total(isa, levels(0), quads, offsets);
+            scale::<I, L, R, C>(isa, w, 0, da, &total, &mut acc);
         }
         if L::MIN {
             for x in 0..C {
@@ -68,51 +70,28 @@ fn half_offsets<L: FlatLayout, const R: usize, const Q: usize>(quads: &[[[u8; Q]
     sums
 }
 
+/// The sums of the products of some quads, from `start` on.
 #[inline(always)]
-fn dots<I: Isa, L: FlatLayout, const R: usize, const C: usize, const Q: usize>(
+fn total<I: Isa, L: FlatLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
-    table: I::B,
-    w: &[u8],
+    levels: FlatLevels<'_, I, L>,
     quads: &[[[u8; Q]; R]],
-    first: usize,
     start: &[i32; R],
 ) -> [[I::I; C]; R] {
-    let data = |x: usize| &w[x * L::UNIT + L::DATA..(x + 1) * L::UNIT];
     let mut total = [[isa.splat_i32(0); C]; R];
     for r in 0..R {
         total[r] = [isa.splat_i32(start[r]); C];
     }
     let room = I::room(L::MAX);
     if room == 0 {
-        for (i, quad) in quads.iter().enumerate() {
-            let mut levels = [isa.wide(isa.splat_byte(0)); C];
-            for x in 0..C {
-                levels[x] = isa.wide(L::level(isa, table, data(x), first + i));
-            }
-            for r in 0..R {
-                let a = isa.wide_quad(&quad[r]);
-                for x in 0..C {
-                    total[r][x] = isa.dot_wide(total[r][x], levels[x], a);
-                }
-            }
-        }
+        dots::wide(isa, levels, quads, &mut total);
         return total;
     }
-    let step = step(room, quads.len());
+    let step = dots::step(room, quads.len());
     for (n, quads) in quads.chunks_exact(step).enumerate() {
-        let mut sums = [[isa.no_sums(); C]; R];
-        for (i, quad) in quads.iter().enumerate() {
-            let mut levels = [isa.splat_byte(0); C];
-            for x in 0..C {
-                levels[x] = L::level(isa, table, data(x), first + n * step + i);
-            }
-            for r in 0..R {
-                let a = isa.splat_quad(*at(&quad[r], 0));
-                for x in 0..C {
-                    sums[r][x] = isa.dot(sums[r][x], levels[x], a);
-                }
-            }
-        }
+        let mut partial = [[isa.no_sums(); C]; R];
+        dots::add(isa, FlatLevels { first: levels.first + n * step, ..levels }, quads, &mut partial);
+        let sums = dots::sums(isa, partial);
         for r in 0..R {
             for x in 0..C {
                 total[r][x] = isa.fold(total[r][x], sums[r][x]);
@@ -122,27 +101,20 @@ fn dots<I: Isa, L: FlatLayout, const R: usize, const C: usize, const Q: usize>(
     total
 }
 
-/// How many of `len` quads the partial sums take at a time: a power of two.
-#[inline(always)]
-pub(crate) fn step(room: usize, len: usize) -> usize {
-    let most = if room < len { room } else { len };
-    [8, 4, 2].into_iter().find(|&step| step <= most).unwrap_or(1)
-}
-
 #[inline(always)]
 fn scale<I: Isa, L: FlatLayout, const R: usize, const C: usize>(
     isa: I,
     w: &[u8],
     half: usize,
     da: &[f32; R],
-    dots: &[[I::I; C]; R],
+    total: &[[I::I; C]; R],
     acc: &mut [[I::F; C]; R],
 ) {
     for x in 0..C {
         let dw = L::scale(isa, &w[x * L::UNIT..(x + 1) * L::UNIT], half);
         for r in 0..R {
             let d = isa.mul(dw, isa.splat(da[r]));
-            acc[r][x] = isa.add(acc[r][x], isa.mul(isa.to_f32(dots[r][x]), d));
+            acc[r][x] = isa.add(acc[r][x], isa.mul(isa.to_f32(total[r][x]), d));
         }
     }
 }

@@ -5,10 +5,11 @@
 //! order `acc += f32(dots) * (d * da)`. In the end the chains are added in the order of the planes.
 
 use std::hint::black_box;
+use std::marker::PhantomData;
 
-use super::flat::step;
+use super::dots::{self, ChunkLevels};
 use crate::isa::Isa;
-use crate::layout::{SuperLayout, at, fetch};
+use crate::layout::{SuperLayout, fetch};
 use crate::panel::SuperPanel;
 
 /// The product of `R` rows with `8 * C` columns. In `w`, for each unit in order of k, for each plane, stand
@@ -37,7 +38,7 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const
         }
         for (p, w) in w.chunks_exact(step).enumerate() {
             let ahead = ahead.get((u * K + p) * step..).unwrap_or(&[]);
-            let dots = dots::<I, L, R, C, Q>(isa, table, w, ahead, quads, &offsets);
+            let dots = total::<I, L, R, C, Q>(isa, table, w, ahead, quads, &offsets);
             for x in 0..C {
                 let d = L::d(isa, &w[x * L::UNIT..(x + 1) * L::UNIT]);
                 for r in 0..R {
@@ -61,7 +62,7 @@ pub(crate) fn tile<I: Isa, L: SuperLayout, const K: usize, const R: usize, const
 
 /// The sums of all 256 products, from `start` on.
 #[inline(always)]
-fn dots<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
+fn total<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
     isa: I,
     table: I::B,
     w: &[u8],
@@ -74,26 +75,16 @@ fn dots<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: usize>(
         total[r] = [isa.splat_i32(start[r]); C];
     }
     // The levels are so small that partial sums hold a chunk of 32 at least.
-    let chunks = step(I::room(L::MAX) / 8, 8);
+    let chunks = dots::step(I::room(L::MAX) / 8, 8);
     for (n, quads) in quads.chunks_exact(chunks).enumerate() {
-        let mut sums = [[isa.no_sums(); C]; R];
-        for (chunk, quads) in quads.iter().enumerate() {
-            let part = L::UNIT * C / 8 * (n * chunks + chunk);
-            fetch(isa, ahead, part, L::UNIT * C / 8);
-            let start = L::DATA + (n * chunks + chunk) * L::CHUNK;
-            for (i, quad) in quads.iter().enumerate() {
-                let mut levels = [isa.splat_byte(0); C];
-                for x in 0..C {
-                    levels[x] = L::level(isa, table, &w[x * L::UNIT + start..][..L::CHUNK], i);
-                }
-                for r in 0..R {
-                    let a = isa.splat_quad(*at(&quad[r], 0));
-                    for x in 0..C {
-                        sums[r][x] = isa.dot(sums[r][x], levels[x], a);
-                    }
-                }
-            }
+        let mut partial = [[isa.no_sums(); C]; R];
+        for (i, quads) in quads.iter().enumerate() {
+            let chunk = n * chunks + i;
+            fetch(isa, ahead, L::UNIT * C / 8 * chunk, L::UNIT * C / 8);
+            let levels = ChunkLevels { w, table, chunk, first: 0, layout: PhantomData::<L> };
+            dots::add(isa, levels, quads, &mut partial);
         }
+        let sums = dots::sums(isa, partial);
         for r in 0..R {
             for x in 0..C {
                 total[r][x] = isa.fold(total[r][x], sums[r][x]);

@@ -3,9 +3,11 @@
 //! Per output, for each super-block in order: `acc -= f32(mins) * (dmin * da)` where the format has
 //! minimums, then `acc += f32(dots) * (d * da)`. Both sums over sub-blocks are exact integers.
 
-use super::flat::step;
+use std::marker::PhantomData;
+
+use super::dots::{self, ChunkLevels};
 use crate::isa::Isa;
-use crate::layout::{SuperLayout, at, fetch};
+use crate::layout::{SuperLayout, fetch};
 use crate::panel::SuperPanel;
 
 /// The product of `R` rows with `8 * C` columns, whose units alternate in `w`. `ahead` is what will be
@@ -94,29 +96,15 @@ fn sub_blocks<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: u
     for second in [false, true] {
         let sub = 2 * p + usize::from(second);
         let (chunk, first) = (sub * per_sub / 8, sub * per_sub % 8);
-        let data = |x: usize| {
-            let start = x * L::UNIT + L::DATA + chunk * L::CHUNK;
-            &w[start..start + L::CHUNK]
-        };
+        let levels = |first: usize| ChunkLevels { w, table, chunk, first, layout: PhantomData::<L> };
         let quads = &quads[chunk][first..first + per_sub];
         if room == 0 {
-            let mut dots = [[isa.splat_i32(0); C]; R];
-            for (i, quad) in quads.iter().enumerate() {
-                let mut levels = [isa.wide(isa.splat_byte(0)); C];
-                for x in 0..C {
-                    levels[x] = isa.wide(L::level(isa, table, data(x), first + i));
-                }
-                for r in 0..R {
-                    let a = isa.wide_quad(&quad[r]);
-                    for x in 0..C {
-                        dots[r][x] = isa.dot_wide(dots[r][x], levels[x], a);
-                    }
-                }
-            }
+            let mut sums = [[isa.splat_i32(0); C]; R];
+            dots::wide(isa, levels(first), quads, &mut sums);
             for x in 0..C {
                 let scale = isa.lane_scale(scales[x], second);
                 for r in 0..R {
-                    total[r][x] = isa.mul_add_i32(total[r][x], dots[r][x], scale);
+                    total[r][x] = isa.mul_add_i32(total[r][x], sums[r][x], scale);
                 }
             }
             continue;
@@ -125,21 +113,11 @@ fn sub_blocks<I: Isa, L: SuperLayout, const R: usize, const C: usize, const Q: u
         for x in 0..C {
             sub_scales[x] = isa.sub_scale(scales[x], second);
         }
-        let step = step(room, per_sub);
+        let step = dots::step(room, per_sub);
         for (n, quads) in quads.chunks_exact(step).enumerate() {
-            let mut sums = [[isa.no_sums(); C]; R];
-            for (i, quad) in quads.iter().enumerate() {
-                let mut levels = [isa.splat_byte(0); C];
-                for x in 0..C {
-                    levels[x] = L::level(isa, table, data(x), first + n * step + i);
-                }
-                for r in 0..R {
-                    let a = isa.splat_quad(*at(&quad[r], 0));
-                    for x in 0..C {
-                        sums[r][x] = isa.dot(sums[r][x], levels[x], a);
-                    }
-                }
-            }
+            let mut partial = [[isa.no_sums(); C]; R];
+            dots::add(isa, levels(first + n * step), quads, &mut partial);
+            let sums = dots::sums(isa, partial);
             for r in 0..R {
                 for x in 0..C {
                     total[r][x] = isa.fold_scaled(total[r][x], sums[r][x], sub_scales[x]);

@@ -34,3 +34,19 @@ pub(crate) static SIGNS: [u8; 128] = {
     }
     table
 };
+
+/// Eight signs for seven sign bits: -1 where a weight is negative, else 1, the first weight's in the lowest byte.
+pub(crate) static PLUS_MINUS: [u64; 128] = {
+    let mut table = [0; 128];
+    let mut i = 0;
+    while i < 128 {
+        let mut weight = 0;
+        while weight < 8 {
+            let sign: u64 = if SIGNS[i] >> weight & 1 == 1 { 0xFF } else { 1 };
+            table[i] |= sign << (8 * weight);
+            weight += 1;
+        }
+        i += 1;
+    }
+    table
+};

@@ -37,6 +37,18 @@ macro_rules! hop {
     };
 }
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+/// For each of eight words of a register or half of one, how to shuffle it to all of them.
+static EVERY_WORD: [[[u8; 2]; 16]; 8] = {
+    let mut table = [[[0; 2]; 16]; 8];
+    let mut word = 0;
+    while word < 8 {
+        table[word] = [[2 * word as u8, 2 * word as u8 + 1]; 16];
+        word += 1;
+    }
+    table
+};
+
 mod portable;
 pub(crate) use portable::Portable;
 
@@ -111,10 +123,10 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn mask(self, bits: u32) -> Self::B;
     /// `a - b` per byte, wrapping.
     fn sub_bytes(self, a: Self::B, b: Self::B) -> Self::B;
-    /// `-x` per byte where `mask` is all ones, `x` where it is zero.
-    fn negate(self, x: Self::B, mask: Self::B) -> Self::B;
-    /// All ones in bytes of at least `least`, unsigned.
-    fn at_least(self, x: Self::B, least: u8) -> Self::B;
+    /// `x` times 1 or -1 per byte.
+    fn with_signs(self, x: Self::B, signs: Self::B) -> Self::B;
+    /// All ones in signed bytes above `limit`.
+    fn above(self, x: Self::B, limit: i8) -> Self::B;
     /// Bitwise and.
     fn and(self, a: Self::B, b: Self::B) -> Self::B;
     /// Bitwise or.
@@ -191,9 +203,23 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn splat_i32(self, x: i32) -> Self::I;
     /// Eight i32 or pairs of i16.
     fn ints(self, x: &[u8; 32]) -> Self::I;
-    /// Adds the products of 32 levels with 32 activations; those of the first sixteen times a scale to any
-    /// of the first four lanes, the others times theirs to any of the last four. Levels are signed here.
-    fn dot32(self, total: Self::I, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> Self::I;
+    /// [`Isa::products`] of unsigned levels up to 127.
+    #[inline(always)]
+    fn raised_products(self, levels: Self::B, a: &[i8; 32]) -> Self::I {
+        self.products(levels, a)
+    }
+    /// The products of 32 signed levels with 32 activations, those of neighbours added, as pairs of i16: of the
+    /// first sixteen in the first four lanes, of the others in the last four.
+    fn products(self, levels: Self::B, a: &[i8; 32]) -> Self::I;
+    /// [`Isa::products`] of magnitudes up to 127 with signs of 1 or -1.
+    #[inline(always)]
+    fn signed_products(self, magnitudes: Self::B, signs: Self::B, a: &[i8; 32]) -> Self::I {
+        self.products(self.with_signs(magnitudes, signs), a)
+    }
+    /// Sixteen scales as i16: the even ones in the first four lanes, the odd ones in the last four.
+    fn half_scales(self, scales: &[i8; 16]) -> Self::I;
+    /// Scales `2s` and `2s + 1` of [`Isa::half_scales`], in every i16 of their lanes.
+    fn scales_of(self, scales: Self::I, s: usize) -> Self::I;
     /// Lane `i` is the sum of all lanes of `x[i]`.
     fn totals(self, x: &[Self::I; 8]) -> Self::I;
     /// Lane `i` is the sum of the first four lanes of `x[i]`; of the last four.

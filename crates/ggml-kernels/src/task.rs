@@ -68,7 +68,7 @@ pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mu
         }
     }
     let shape = match w {
-        Weights::Rhs(_) | Weights::Planes(_) if lhs.m() <= direct::most_rows(lhs.ty) => None,
+        Weights::Rhs(_) | Weights::Planes(_) if lhs.m() <= direct::MOST_ROWS => None,
         Weights::Rhs(_) | Weights::Planes(_) => {
             let subs = if lhs.ty == GgmlType::Q8_K { 16 } else { 0 };
             let (max, offset) = if token.words() { (None, 0) } else { (Some(255), 128) };

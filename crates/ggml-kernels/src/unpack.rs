@@ -28,6 +28,12 @@ pub(crate) struct FlatUnit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SuperUnit {
     pub(crate) levels: [i8; 256],
+    pub(crate) head: Head,
+}
+
+/// What a super-block has besides levels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
     pub(crate) scales: [i8; 16],
     pub(crate) mins: [u8; 16],
     pub(crate) d: f32,
@@ -38,9 +44,16 @@ impl FlatUnit {
     pub(crate) const ZERO: Self = Self { levels: [0; 32], d: [0.0; 2], m: 0.0 };
 }
 
+impl Head {
+    /// Without minimums.
+    #[inline(always)]
+    pub(crate) const fn new(scales: [i8; 16], d: f32) -> Self {
+        Self { scales, mins: [0; 16], d, dmin: 0.0 }
+    }
+}
+
 impl SuperUnit {
-    pub(crate) const ZERO: Self =
-        Self { levels: [0; 256], scales: [0; 16], mins: [0; 16], d: 0.0, dmin: 0.0 };
+    pub(crate) const ZERO: Self = Self { levels: [0; 256], head: Head::new([0; 16], 0.0) };
 }
 
 /// A format of short blocks: it meets activations in `Q8_0`, or in `Q8_1` if it has a minimum.
@@ -49,16 +62,73 @@ pub(crate) trait Flat: Block {
     const HALVES: bool = false;
     /// Whether there is a minimum.
     const MIN: bool = false;
-    /// Takes unit `index` of the block apart.
-    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit);
+    /// How much more the levels are than their value if they are up to 127 and not signed.
+    const RAISED: Option<u8> = None;
+    /// The levels of unit `index` of the block.
+    fn levels<I: Isa>(&self, isa: I, index: usize) -> I::B;
+    /// Its scales.
+    fn scales<I: Isa>(&self, isa: I, index: usize) -> [f32; 2];
+    /// Its minimum.
+    #[inline(always)]
+    fn min<I: Isa>(&self, _: I) -> f32 {
+        0.0
+    }
+    /// All of it.
+    #[inline(always)]
+    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
+        let levels = self.levels(isa, index);
+        out.levels = isa.signed(isa.sub_bytes(levels, isa.splat_byte(Self::RAISED.unwrap_or(0))));
+        out.d = self.scales(isa, index);
+        out.m = self.min(isa);
+    }
 }
 
 /// A format of 256 weights: it meets activations in `Q8_K`.
 pub(crate) trait Super: Block {
     /// Whether there are minimums.
     const MINS: bool = false;
-    /// Takes the block apart.
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit);
+    /// How much more the levels are than their value where they are [`Take::raised`].
+    const RAISED: u8 = 0;
+    /// What there is besides levels.
+    fn head<I: Isa>(&self, isa: I) -> Head;
+    /// Hands over the levels, 32 at a time, in order.
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>);
+    /// All of it.
+    #[inline(always)]
+    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
+        out.head = self.head(isa);
+        self.levels(isa, &mut Kept(&mut out.levels, Self::RAISED));
+    }
+}
+
+/// What levels are handed to.
+pub(crate) trait Take<I: Isa> {
+    /// Levels `32s..32s + 32`, signed.
+    fn signed(&mut self, isa: I, s: usize, levels: I::B);
+    /// The same, up to 127 and raised by the same number in the whole format.
+    fn raised(&mut self, isa: I, s: usize, levels: I::B);
+    /// The same, as magnitudes and their signs, 1 or -1.
+    fn magnitudes(&mut self, isa: I, s: usize, magnitudes: I::B, signs: I::B);
+}
+
+/// Keeps them. Beside them stands what they are raised by.
+struct Kept<'a>(&'a mut [i8; 256], u8);
+
+impl<I: Isa> Take<I> for Kept<'_> {
+    #[inline(always)]
+    fn signed(&mut self, isa: I, s: usize, levels: I::B) {
+        self.0.as_chunks_mut::<32>().0[s] = isa.signed(levels);
+    }
+
+    #[inline(always)]
+    fn raised(&mut self, isa: I, s: usize, levels: I::B) {
+        self.signed(isa, s, isa.sub_bytes(levels, isa.splat_byte(self.1)));
+    }
+
+    #[inline(always)]
+    fn magnitudes(&mut self, isa: I, s: usize, magnitudes: I::B, signs: I::B) {
+        self.signed(isa, s, isa.with_signs(magnitudes, signs));
+    }
 }
 
 /// Work that is generic over the format.

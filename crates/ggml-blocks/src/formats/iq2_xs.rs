@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::F16;
 use crate::block::Block;
 use crate::formats::levels::signed;
-use crate::grid::{IQ2XS, SIGNS};
+use crate::grid::{IQ2XS, PLUS_MINUS, SIGNS};
 use crate::simd::Simd;
 
 /// 256 weights of about 2.3 bits.
@@ -68,5 +68,19 @@ impl Iq2Xs {
             (grid[l], signs[l]) = (IQ2XS[q & 511], SIGNS[q >> 9]);
         }
         (grid, u32::from_le_bytes(signs))
+    }
+
+    /// The signs of weights `32s..32s + 32`, -1 or 1 in a byte each, the first weight's lowest.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn signs(&self, s: usize) -> [u64; 4] {
+        let mut signs = [0; 4];
+        for l in 0..4 {
+            signs[l] = PLUS_MINUS[usize::from(self.qs[4 * s + l].get() >> 9)];
+        }
+        signs
     }
 }

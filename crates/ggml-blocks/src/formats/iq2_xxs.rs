@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::F16;
 use crate::block::Block;
 use crate::formats::levels::signed;
-use crate::grid::{IQ2XXS, SIGNS};
+use crate::grid::{IQ2XXS, PLUS_MINUS, SIGNS};
 use crate::simd::Simd;
 
 /// 256 weights of about 2 bits.
@@ -62,13 +62,28 @@ impl Iq2Xxs {
     pub fn entries(&self, s: usize) -> ([u64; 4], u32) {
         let qs = &self.qs.as_chunks::<4>().0[s];
         let index = [qs[0].get().to_le_bytes(), qs[1].get().to_le_bytes()];
-        let rest = u32::from(qs[2].get()) | u32::from(qs[3].get()) << 16;
+        let rest = self.rest(s);
         let (mut grid, mut signs) = ([0; 4], [0; 4]);
         for l in 0..4 {
             grid[l] = IQ2XXS[usize::from(index[l / 2][l % 2])];
             signs[l] = SIGNS[(rest >> (7 * l) & 127) as usize];
         }
         (grid, u32::from_le_bytes(signs))
+    }
+
+    /// The signs of weights `32s..32s + 32`, -1 or 1 in a byte each, the first weight's lowest.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn signs(&self, s: usize) -> [u64; 4] {
+        let rest = self.rest(s);
+        let mut signs = [0; 4];
+        for l in 0..4 {
+            signs[l] = PLUS_MINUS[(rest >> (7 * l) & 127) as usize];
+        }
+        signs
     }
 
     /// The 4-bit scale of weights `32s..32s + 32`: the weights' is a quarter of that plus a half.
@@ -79,5 +94,12 @@ impl Iq2Xxs {
     #[inline(always)]
     pub fn sub_scale(&self, s: usize) -> u8 {
         (self.qs[4 * s + 3].get() >> 12) as u8
+    }
+
+    /// Four sign patterns of seven bits, and the scale above them.
+    #[inline(always)]
+    fn rest(&self, s: usize) -> u32 {
+        let qs = &self.qs.as_chunks::<4>().0[s];
+        u32::from(qs[2].get()) | u32::from(qs[3].get()) << 16
     }
 }

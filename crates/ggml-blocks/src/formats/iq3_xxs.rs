@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::F16;
 use crate::block::Block;
 use crate::formats::levels::{join, signed};
-use crate::grid::{IQ3XXS, SIGNS};
+use crate::grid::{IQ3XXS, PLUS_MINUS, SIGNS};
 use crate::simd::Simd;
 
 /// 256 weights of about 3 bits.
@@ -62,7 +62,7 @@ impl Iq3Xxs {
     #[must_use]
     #[inline(always)]
     pub fn entries(&self, s: usize) -> ([u32; 8], u32) {
-        let rest = u32::from_le_bytes(self.scales_and_signs.as_chunks().0[s]);
+        let rest = self.rest(s);
         let (mut grid, mut signs) = ([0; 8], [0; 4]);
         for i in 0..8 {
             grid[i] = IQ3XXS[usize::from(self.qs[8 * s + i])];
@@ -73,6 +73,21 @@ impl Iq3Xxs {
         (grid, u32::from_le_bytes(signs))
     }
 
+    /// The signs of weights `32s..32s + 32`, -1 or 1 in a byte each, the first weight's lowest.
+    ///
+    /// # Panics
+    /// If `s` is not below 8.
+    #[must_use]
+    #[inline(always)]
+    pub fn signs(&self, s: usize) -> [u64; 4] {
+        let rest = self.rest(s);
+        let mut signs = [0; 4];
+        for l in 0..4 {
+            signs[l] = PLUS_MINUS[(rest >> (7 * l) & 127) as usize];
+        }
+        signs
+    }
+
     /// The 4-bit scale of weights `32s..32s + 32`: the weights' is half of that plus a half.
     ///
     /// # Panics
@@ -81,5 +96,11 @@ impl Iq3Xxs {
     #[inline(always)]
     pub fn sub_scale(&self, s: usize) -> u8 {
         self.scales_and_signs[4 * s + 3] >> 4
+    }
+
+    /// Four sign patterns of seven bits, and the scale above them.
+    #[inline(always)]
+    fn rest(&self, s: usize) -> u32 {
+        u32::from_le_bytes(self.scales_and_signs.as_chunks().0[s])
     }
 }

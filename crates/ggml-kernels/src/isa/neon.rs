@@ -7,14 +7,13 @@
 use core::arch::aarch64::*;
 use core::arch::asm;
 
-use ggml_blocks::F16;
 use zerocopy::transmute;
 
-use super::{Isa, KernelOp};
+use super::{EVERY_WORD, Isa, KernelOp};
 use crate::level::Level;
 
 mod lanes;
-use lanes::{across, four_totals, fours, fours_across, pair_products, quads, shift, twin, word};
+use lanes::{across, four_totals, fours_across, neighbours, pair_products, quads, shift, twin, word};
 
 macro_rules! neon {
     ($cb:ident $($rest:tt)*) => { $cb! { ["neon"] $($rest)* } };
@@ -158,13 +157,14 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn negate(_token, x: Bytes, mask: Bytes) -> Bytes {
-                both!(vsubq_u8 both!(veorq_u8 x, mask), mask)
+            fn with_signs(_token, x: Bytes, signs: Bytes) -> Bytes {
+                both!(vmulq_u8 x, signs)
             }
 
             #[inline]
-            fn at_least(token, x: Bytes, least: u8) -> Bytes {
-                both!(vcgeq_u8 x, token.splat_byte(least))
+            fn above(_token, x: Bytes, limit: i8) -> Bytes {
+                let limit = vdupq_n_s8(limit);
+                [vcgtq_s8(vreinterpretq_s8_u8(x[0]), limit), vcgtq_s8(vreinterpretq_s8_u8(x[1]), limit)]
             }
 
             #[inline]
@@ -312,12 +312,23 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn dot32(_token, total: Ints, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> Ints {
-                let (w, a): ([int8x16_t; 2], [int8x16_t; 2]) = (transmute!(*w), transmute!(*a));
-                [
-                    vmlaq_n_s32(total[0], fours(w[0], a[0]), i32::from(scales[0])),
-                    vmlaq_n_s32(total[1], fours(w[1], a[1]), i32::from(scales[1])),
-                ]
+            fn products(_token, levels: Bytes, a: &[i8; 32]) -> Ints {
+                let a: Bytes = transmute!(*a);
+                both!(neighbours levels, a)
+            }
+
+            #[inline]
+            fn half_scales(_token, scales: &[i8; 16]) -> Ints {
+                let scales: int8x16_t = transmute!(*scales);
+                let apart = vuzp1q_s8(scales, vextq_s8::<1>(scales, scales));
+                [vreinterpretq_s32_s16(vmovl_s8(vget_low_s8(apart))), vreinterpretq_s32_s16(vmovl_high_s8(apart))]
+            }
+
+            #[inline]
+            fn scales_of(_token, scales: Ints, s: usize) -> Ints {
+                let [index, _]: Bytes = transmute!(EVERY_WORD[s % 8]);
+                let word = |x: int32x4_t| vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(x), index));
+                [word(scales[0]), word(scales[1])]
             }
 
             #[inline]
@@ -365,11 +376,6 @@ macro_rules! ops {
             #[inline]
             fn mul(_token, a: Floats, b: Floats) -> Floats {
                 both!(vmulq_f32 a, b)
-            }
-
-            #[inline]
-            fn half(_token, x: F16) -> f32 {
-                x.to_f32()
             }
 
             #[inline]

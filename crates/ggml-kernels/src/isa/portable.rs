@@ -118,13 +118,13 @@ impl Isa for Portable {
     }
 
     #[inline(always)]
-    fn negate(self, x: [u8; 32], mask: [u8; 32]) -> [u8; 32] {
-        each(|i| (x[i] ^ mask[i]).wrapping_sub(mask[i]))
+    fn with_signs(self, x: [u8; 32], signs: [u8; 32]) -> [u8; 32] {
+        each(|i| x[i].wrapping_mul(signs[i]))
     }
 
     #[inline(always)]
-    fn at_least(self, x: [u8; 32], least: u8) -> [u8; 32] {
-        each(|i| 0u8.wrapping_sub(u8::from(x[i] >= least)))
+    fn above(self, x: [u8; 32], limit: i8) -> [u8; 32] {
+        each(|i| 0u8.wrapping_sub(u8::from(x[i].cast_signed() > limit)))
     }
 
     #[inline(always)]
@@ -270,13 +270,25 @@ impl Isa for Portable {
     }
 
     #[inline(always)]
-    fn dot32(self, total: [i32; 8], w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> [i32; 8] {
+    fn products(self, levels: [u8; 32], a: &[i8; 32]) -> [i32; 8] {
+        let product = |j: usize| i32::from(levels[j].cast_signed()) * i32::from(a[j]);
+        let two = |j: usize| (product(j) + product(j + 1)) as i16;
+        each(|i| join(two(4 * i), two(4 * i + 2)))
+    }
+
+    #[inline(always)]
+    fn half_scales(self, scales: &[i8; 16]) -> [i32; 8] {
         each(|i| {
-            let mut sum = 0;
-            for j in 4 * i..4 * i + 4 {
-                sum += i32::from(w[j]) * i32::from(a[j]);
-            }
-            total[i] + sum * i32::from(scales[i / 4])
+            let first = i % 4 * 4 + i / 4;
+            join(i16::from(scales[first]), i16::from(scales[first + 2]))
+        })
+    }
+
+    #[inline(always)]
+    fn scales_of(self, scales: [i32; 8], s: usize) -> [i32; 8] {
+        each(|i| {
+            let one = pair(scales[i / 4 * 4 + s / 2 % 4])[s % 2] as i16;
+            join(one, one)
         })
     }
 

@@ -6,7 +6,7 @@ use core::arch::x86_64::*;
 use ggml_blocks::F16;
 use zerocopy::transmute;
 
-use super::{Isa, KernelOp};
+use super::{EVERY_WORD, Isa, KernelOp};
 use crate::level::Level;
 
 macro_rules! avx2 {
@@ -130,13 +130,13 @@ macro_rules! ops {
             }
 
             #[inline]
-            fn negate(_token, x: __m256i, mask: __m256i) -> __m256i {
-                _mm256_sub_epi8(_mm256_xor_si256(x, mask), mask)
+            fn with_signs(_token, x: __m256i, signs: __m256i) -> __m256i {
+                _mm256_sign_epi8(x, signs)
             }
 
             #[inline]
-            fn at_least(_token, x: __m256i, least: u8) -> __m256i {
-                _mm256_cmpeq_epi8(_mm256_max_epu8(x, _mm256_set1_epi8(least.cast_signed())), x)
+            fn above(_token, x: __m256i, limit: i8) -> __m256i {
+                _mm256_cmpgt_epi8(x, _mm256_set1_epi8(limit))
             }
 
             #[inline]
@@ -255,15 +255,31 @@ macro_rules! ops {
             }
 
             // |w| · (a with the sign of w): exact, as no activation is -128.
+            // A sum of two products is at most 2 · 128 · 127.
             #[inline]
-            fn dot32(_token, total: __m256i, w: &[i8; 32], a: &[i8; 32], scales: [i8; 2]) -> __m256i {
-                let (w, a): (__m256i, __m256i) = (transmute!(*w), transmute!(*a));
-                let words = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
-                // One scale in the high byte of each word of a half, moved down with its sign.
-                let both = _mm256_set1_epi16(transmute!(scales));
-                let apart = _mm256_set_m128i(_mm_set1_epi16(0x0180), _mm_set1_epi16(0x0080));
-                let scales = _mm256_srai_epi16::<8>(_mm256_shuffle_epi8(both, apart));
-                _mm256_add_epi32(total, _mm256_madd_epi16(words, scales))
+            fn products(_token, levels: __m256i, a: &[i8; 32]) -> __m256i {
+                _mm256_maddubs_epi16(_mm256_abs_epi8(levels), _mm256_sign_epi8(transmute!(*a), levels))
+            }
+
+            #[inline]
+            fn signed_products(_token, magnitudes: __m256i, signs: __m256i, a: &[i8; 32]) -> __m256i {
+                _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(transmute!(*a), signs))
+            }
+
+            #[inline]
+            fn raised_products(_token, levels: __m256i, a: &[i8; 32]) -> __m256i {
+                _mm256_maddubs_epi16(levels, transmute!(*a))
+            }
+
+            #[inline]
+            fn half_scales(_token, scales: &[i8; 16]) -> __m256i {
+                let apart = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+                _mm256_cvtepi8_epi16(_mm_shuffle_epi8(transmute!(*scales), apart))
+            }
+
+            #[inline]
+            fn scales_of(_token, scales: __m256i, s: usize) -> __m256i {
+                _mm256_shuffle_epi8(scales, transmute!(EVERY_WORD[s % 8]))
             }
 
             #[inline]

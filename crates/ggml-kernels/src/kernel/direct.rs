@@ -1,21 +1,18 @@
 //! Products of few rows with weights as they stand in the file: eight columns side by side, a block of
 //! each taken apart just before its dots. The same integers and the same f32 steps as in the tiles.
 
+use ggml_blocks::Block;
 use ggml_blocks::formats::{q8_0::Q8_0, q8_1::Q8_1, q8_k::Q8K};
-use ggml_blocks::{Block, GgmlType};
-use zerocopy::IntoBytes;
+use zerocopy::{IntoBytes, transmute};
 
 use super::Sink;
 use crate::isa::Isa;
 use crate::layout::at;
 use crate::lhs::LhsRef;
-use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
+use crate::unpack::{Flat, Super, Take};
 
-/// Most rows that are multiplied this way with activations of a type: beyond, expanding the weights once is
-/// faster. Super-blocks have more to expand.
-pub(crate) fn most_rows(activations: GgmlType) -> usize {
-    if activations == GgmlType::Q8_K { 4 } else { 2 }
-}
+/// Most rows that are multiplied this way: beyond, expanding the weights once is faster.
+pub(crate) const MOST_ROWS: usize = 4;
 
 /// One 32-weight unit of activations, whatever its type.
 trait Activation: Block {
@@ -92,18 +89,34 @@ fn flat_with<I: Isa, B: Flat, A: Activation, const R: usize>(
     sink: &mut Sink<'_>,
 ) {
     let (units, per_block) = (k / 32, B::LEN / 32);
-    let mut unit = FlatUnit::ZERO;
+    let ones = isa.splat_i32(0x0001_0001);
     for first in (0..sink.width).step_by(8) {
         let columns = eight(rows, first, k / B::LEN);
         let mut acc = [isa.splat(0.0); R];
         for u in 0..units {
             let (mut d, mut minimums) = ([[0.0; 8]; 2], [0.0; 8]);
+            let mut start = [isa.splat_i32(0); R];
+            if let Some(raised) = B::RAISED {
+                let less = -i32::from(raised);
+                let offset = isa.splat_i32(less << 16 | less & 0xFFFF);
+                for r in 0..R {
+                    let sums = isa.raised_products(isa.splat_byte(1), a[r][u].levels());
+                    start[r] = isa.dot_pairs(start[r], sums, offset);
+                }
+            }
             let mut dots = [[isa.splat_i32(0); 8]; R];
             for c in 0..8 {
-                columns[c][u / per_block].unit(isa, u % per_block, &mut unit);
-                (d[0][c], d[1][c], minimums[c]) = (unit.d[0], unit.d[1], unit.m);
+                let (block, index) = (&columns[c][u / per_block], u % per_block);
+                [d[0][c], d[1][c]] = block.scales(isa, index);
+                minimums[c] = block.min(isa);
+                let levels = block.levels(isa, index);
                 for r in 0..R {
-                    dots[r][c] = isa.dot32(isa.splat_i32(0), &unit.levels, a[r][u].levels(), [1, 1]);
+                    let a = a[r][u].levels();
+                    let products = match B::RAISED {
+                        Some(_) => isa.raised_products(levels, a),
+                        None => isa.products(levels, a),
+                    };
+                    dots[r][c] = isa.dot_pairs(start[r], products, ones);
                 }
             }
             for r in 0..R {
@@ -128,6 +141,45 @@ fn flat_with<I: Isa, B: Flat, A: Activation, const R: usize>(
     }
 }
 
+/// The sums of products of a super-block with `R` rows, of the first and last sixteen of each 32 in the
+/// halves of the lanes.
+struct Dots<'a, I: Isa, const R: usize> {
+    a: [&'a Q8K; R],
+    /// [`Isa::half_scales`].
+    scales: I::I,
+    totals: [I::I; R],
+}
+
+impl<I: Isa, const R: usize> Take<I> for Dots<'_, I, R> {
+    #[inline(always)]
+    fn signed(&mut self, isa: I, s: usize, levels: I::B) {
+        let scales = isa.scales_of(self.scales, s);
+        for r in 0..R {
+            let products = isa.products(levels, &self.a[r].qs.as_chunks::<32>().0[s]);
+            self.totals[r] = isa.dot_pairs(self.totals[r], products, scales);
+        }
+    }
+
+    #[inline(always)]
+    fn raised(&mut self, isa: I, s: usize, levels: I::B) {
+        let scales = isa.scales_of(self.scales, s);
+        for r in 0..R {
+            let products = isa.raised_products(levels, &self.a[r].qs.as_chunks::<32>().0[s]);
+            self.totals[r] = isa.dot_pairs(self.totals[r], products, scales);
+        }
+    }
+
+    #[inline(always)]
+    fn magnitudes(&mut self, isa: I, s: usize, magnitudes: I::B, signs: I::B) {
+        let scales = isa.scales_of(self.scales, s);
+        for r in 0..R {
+            let a = &self.a[r].qs.as_chunks::<32>().0[s];
+            let products = isa.signed_products(magnitudes, signs, a);
+            self.totals[r] = isa.dot_pairs(self.totals[r], products, scales);
+        }
+    }
+}
+
 /// [`flat`] for super-blocks.
 #[inline(always)]
 pub(crate) fn superblock<I: Isa, B: Super, const R: usize>(
@@ -139,29 +191,38 @@ pub(crate) fn superblock<I: Isa, B: Super, const R: usize>(
 ) {
     let units = lhs.k / 256;
     let a: [&[Q8K]; R] = lhs.rows(row);
-    let mut unit = SuperUnit::ZERO;
     for first in (0..sink.width).step_by(8) {
         let columns = eight(rows, first, units);
         let mut acc = [isa.splat(0.0); R];
         for u in 0..units {
+            let mut now = [&a[0][u]; R];
+            for r in 1..R {
+                now[r] = &a[r][u];
+            }
             let (mut d, mut dmin) = ([0.0; 8], [0.0; 8]);
             let mut totals = [[isa.splat_i32(0); 8]; R];
             let mut mins = totals;
             for c in 0..8 {
-                columns[c][u].unit(isa, &mut unit);
-                (d[c], dmin[c]) = (unit.d, unit.dmin);
-                let (levels, scales) = (unit.levels.as_chunks().0, unit.scales.as_chunks().0);
+                let block = &columns[c][u];
+                let head = block.head(isa);
+                (d[c], dmin[c]) = (head.d, head.dmin);
+                let scales = isa.half_scales(&head.scales);
+                let scale_bytes: [u8; 16] = transmute!(head.scales);
+                let mut start = [isa.splat_i32(0); R];
                 for r in 0..R {
-                    let a = &a[r][u];
-                    let mut total = isa.splat_i32(0);
-                    for (s, a) in a.qs.as_chunks().0.iter().enumerate() {
-                        total = isa.dot32(total, &levels[s], a, scales[s]);
+                    let sums = isa.ints(at(now[r].bsums.as_bytes(), 0));
+                    if B::RAISED != 0 {
+                        let sum = isa.dot_pairs(start[r], isa.pairs_i8(&scale_bytes), sums);
+                        start[r] = isa.mul_add_i32(start[r], sum, isa.splat_i32(-i32::from(B::RAISED)));
                     }
-                    totals[r][c] = total;
                     if B::MINS {
-                        let sums = isa.ints(at(a.bsums.as_bytes(), 0));
-                        mins[r][c] = isa.dot_pairs(isa.splat_i32(0), isa.pairs_u8(&unit.mins), sums);
+                        mins[r][c] = isa.dot_pairs(isa.splat_i32(0), isa.pairs_u8(&head.mins), sums);
                     }
+                }
+                let mut dots = Dots { a: now, scales, totals: start };
+                block.levels(isa, &mut dots);
+                for r in 0..R {
+                    totals[r][c] = dots.totals[r];
                 }
             }
             for r in 0..R {

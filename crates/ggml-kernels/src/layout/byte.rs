@@ -112,11 +112,11 @@ pub(crate) fn expand_super<I: Isa, B: Super>(isa: I, columns: [&[B]; 8], step: u
         for c in 0..8 {
             let unit = &mut units[c];
             columns[c][u].unit(isa, unit);
-            for (i, x) in [unit.d, unit.dmin].into_iter().enumerate() {
+            for (i, x) in [unit.head.d, unit.head.dmin].into_iter().enumerate() {
                 out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
             }
             for p in 0..8 {
-                let (mins, scales) = (&unit.mins[2 * p..], &unit.scales[2 * p..]);
+                let (mins, scales) = (&unit.head.mins[2 * p..], &unit.head.scales[2 * p..]);
                 out[64 + 16 * p + 2 * c..][..2].copy_from_slice(&mins[..2]);
                 out[192 + 16 * p + 2 * c] = scales[0] as u8;
                 out[192 + 16 * p + 2 * c + 1] = scales[1] as u8;

@@ -200,8 +200,8 @@ fn eighths<T: Copy>(x: &[T; 16], byte: impl Fn(T) -> u8) -> [u8; 8] {
 fn with_mins([d, dmin]: [F16; 2], unit: &SuperUnit, c: usize, out: &mut [u8]) {
     half(d.to_bits(), c, out);
     half(dmin.to_bits(), c, &mut out[16..]);
-    pairs(&eighths(&unit.mins, |m| m), c, &mut out[32..]);
-    pairs(&eighths(&unit.scales, i8::cast_unsigned), c, &mut out[96..]);
+    pairs(&eighths(&unit.head.mins, |m| m), c, &mut out[32..]);
+    pairs(&eighths(&unit.head.scales, i8::cast_unsigned), c, &mut out[96..]);
 }
 
 impl SuperPack for Q4Kx8 {
@@ -232,7 +232,7 @@ impl SuperPack for Q6Kx8 {
 
     fn put(block: &Q6K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
-        pairs(&unit.scales.map(i8::cast_unsigned), c, &mut out[16..]);
+        pairs(&unit.head.scales.map(i8::cast_unsigned), c, &mut out[16..]);
         for (levels, out) in chunks::<Self>(unit, out) {
             let codes = codes(levels, Self::OFFSET);
             fours(&codes, c, out);
@@ -246,7 +246,7 @@ impl SuperPack for Iq4Xsx8 {
 
     fn put(block: &Iq4Xs, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
-        pairs(&eighths(&unit.scales, i8::cast_unsigned), c, &mut out[16..]);
+        pairs(&eighths(&unit.head.scales, i8::cast_unsigned), c, &mut out[16..]);
         for (levels, out) in chunks::<Self>(unit, out) {
             fours(&indices(levels, Iq4Nl::levels()), c, out);
         }
@@ -271,7 +271,7 @@ impl SuperPack for Q3Kx8 {
 
     fn put(block: &Q3K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
-        pairs(&unit.scales.map(i8::cast_unsigned), c, &mut out[16..]);
+        pairs(&unit.head.scales.map(i8::cast_unsigned), c, &mut out[16..]);
         for (levels, out) in chunks::<Self>(unit, out) {
             let codes = codes(levels, Self::OFFSET);
             twos(&codes, c, out, 0);

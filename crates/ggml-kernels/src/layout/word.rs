@@ -117,16 +117,21 @@ pub(crate) fn expand<I: Isa, B: Super>(isa: I, columns: [&[B]; 8], step: usize, 
         for c in 0..8 {
             let unit = &mut units[c];
             columns[c][u].unit(isa, unit);
-            for (i, x) in [unit.d, unit.dmin].into_iter().enumerate() {
+            for (i, x) in [unit.head.d, unit.head.dmin].into_iter().enumerate() {
                 out[32 * i + 4 * c..][..4].copy_from_slice(&x.to_le_bytes());
             }
             if B::MINS {
                 for (p, out) in out[MINS..QUADS].as_chunks_mut::<32>().0.iter_mut().enumerate() {
-                    out[4 * c..4 * c + 4].copy_from_slice(&[unit.mins[2 * p], 0, unit.mins[2 * p + 1], 0]);
+                    out[4 * c..4 * c + 4].copy_from_slice(&[
+                        unit.head.mins[2 * p],
+                        0,
+                        unit.head.mins[2 * p + 1],
+                        0,
+                    ]);
                 }
             }
             for (s, out) in scales.iter_mut().enumerate() {
-                let [low, high] = i16::from(unit.scales[s]).to_le_bytes();
+                let [low, high] = i16::from(unit.head.scales[s]).to_le_bytes();
                 out[4 * c..4 * c + 4].copy_from_slice(&[low, high, low, high]);
             }
         }

@@ -48,8 +48,9 @@ impl Direct<'_> {
         }
         let Self { token, rows, lhs, mut sink } = self;
         let rows: &[T::Block] = cast_blocks(rows).unwrap_or(&[]);
-        for (first, count) in panels(lhs.m(), 2) {
+        for (first, count) in panels(lhs.m(), 4) {
             match count {
+                4 => token.run(Op::<T, 4>(rows, lhs, first, &mut sink)),
                 2 => token.run(Op::<T, 2>(rows, lhs, first, &mut sink)),
                 _ => token.run(Op::<T, 1>(rows, lhs, first, &mut sink)),
             }

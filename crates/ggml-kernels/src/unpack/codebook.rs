@@ -7,7 +7,7 @@ use ggml_blocks::formats::{
 };
 use zerocopy::transmute;
 
-use super::{Super, SuperUnit};
+use super::{Head, Super, Take};
 use crate::isa::Isa;
 
 /// Four codebook entries of eight bytes.
@@ -30,19 +30,36 @@ fn fours<I: Isa>(isa: I, entries: [u32; 8]) -> I::B {
     isa.bytes(&transmute!(bytes))
 }
 
-/// Magnitudes, negative where a bit is set.
+/// -1 where a bit is set, else 1.
 #[inline(always)]
-fn signed<I: Isa>(isa: I, magnitudes: I::B, signs: u32) -> [i8; 32] {
-    isa.signed(isa.negate(magnitudes, isa.mask(signs)))
+fn bit_signs<I: Isa>(isa: I, bits: u32) -> I::B {
+    isa.or(isa.mask(bits), isa.splat_byte(1))
 }
 
-/// Levels plus 1/8, or less 1/8 where a bit is set, times 8.
+/// What the levels of `IQ1_S` and `IQ1_M` are raised by.
+const IQ1_RAISED: u8 = 9;
+
+/// Levels -1, 0, 1 plus or less 1/8, times 8, raised: `up` is 2 or 0.
 #[inline(always)]
-fn shifted<I: Isa>(isa: I, levels: I::B, down: u32) -> [i8; 32] {
-    let eightfold = isa.and(isa.shl(levels, 3), isa.splat_byte(0xF8));
-    let up = isa.or(eightfold, isa.splat_byte(1));
-    isa.signed(isa.sub_bytes(up, isa.and(isa.mask(down), isa.splat_byte(2))))
+fn shifted<I: Isa>(isa: I, levels: I::B, up: I::B) -> I::B {
+    let ones = isa.sub_bytes(levels, isa.splat_byte(255));
+    isa.or(isa.shl(ones, 3), up)
 }
+
+/// 2 for each eight weights whose bit is not set.
+static UPS: [[[u8; 8]; 4]; 16] = {
+    let mut table = [[[0; 8]; 4]; 16];
+    let mut down = 0;
+    while down < 16 {
+        let mut group = 0;
+        while group < 4 {
+            table[down][group] = if down >> group & 1 == 1 { [0; 8] } else { [2; 8] };
+            group += 1;
+        }
+        down += 1;
+    }
+    table
+};
 
 /// 1, 3, 5 to 31, from sixteen nibbles.
 #[inline(always)]
@@ -68,110 +85,146 @@ fn pairs(scales: [i8; 8]) -> [i8; 16] {
 
 impl Super for Iq2Xxs {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (s, out) in out.levels.as_chunks_mut().0.iter_mut().enumerate() {
-            let (entries, signs) = self.entries(s);
-            *out = signed(isa, eights(isa, entries), signs);
-        }
+    fn head<I: Isa>(&self, isa: I) -> Head {
         let mut scales = [0; 8];
         for s in 0..8 {
             scales[s] = 2 * self.sub_scale(s).cast_signed() + 1;
         }
-        out.scales = pairs(scales);
-        out.d = isa.half(self.d) * 0.125;
+        let scales = pairs(scales);
+        Head::new(scales, isa.half(self.d) * 0.125)
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for s in 0..8 {
+            let (entries, _) = self.entries(s);
+            to.magnitudes(isa, s, eights(isa, entries), eights(isa, self.signs(s)));
+        }
     }
 }
 
 impl Super for Iq2Xs {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (s, out) in out.levels.as_chunks_mut().0.iter_mut().enumerate() {
-            let (entries, signs) = self.entries(s);
-            *out = signed(isa, eights(isa, entries), signs);
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        let scales = odd(&self.scales);
+        Head::new(scales, isa.half(self.d) * 0.125)
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for s in 0..8 {
+            let (entries, _) = self.entries(s);
+            to.magnitudes(isa, s, eights(isa, entries), eights(isa, self.signs(s)));
         }
-        out.scales = odd(&self.scales);
-        out.d = isa.half(self.d) * 0.125;
     }
 }
 
 impl Super for Iq2S {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (s, out) in out.levels.as_chunks_mut().0.iter_mut().enumerate() {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        let scales = odd(&self.scales);
+        Head::new(scales, isa.half(self.d) * 0.125)
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for s in 0..8 {
             let (entries, signs) = self.entries(s);
-            *out = signed(isa, eights(isa, entries), signs);
+            to.magnitudes(isa, s, eights(isa, entries), bit_signs(isa, signs));
         }
-        out.scales = odd(&self.scales);
-        out.d = isa.half(self.d) * 0.125;
     }
 }
 
 impl Super for Iq3Xxs {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (s, out) in out.levels.as_chunks_mut().0.iter_mut().enumerate() {
-            let (entries, signs) = self.entries(s);
-            *out = signed(isa, fours(isa, entries), signs);
-        }
+    fn head<I: Isa>(&self, isa: I) -> Head {
         let mut scales = [0; 8];
         for s in 0..8 {
             scales[s] = 2 * self.sub_scale(s).cast_signed() + 1;
         }
-        out.scales = pairs(scales);
-        out.d = isa.half(self.d) * 0.25;
+        let scales = pairs(scales);
+        Head::new(scales, isa.half(self.d) * 0.25)
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for s in 0..8 {
+            let (entries, _) = self.entries(s);
+            to.magnitudes(isa, s, fours(isa, entries), eights(isa, self.signs(s)));
+        }
     }
 }
 
 impl Super for Iq3S {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (s, out) in out.levels.as_chunks_mut().0.iter_mut().enumerate() {
-            let (entries, signs) = self.entries(s);
-            *out = signed(isa, fours(isa, entries), signs);
-        }
+    fn head<I: Isa>(&self, isa: I) -> Head {
         let mut scales = [0; 8];
         for s in 0..8 {
             scales[s] = 2 * (self.scales[s / 2] >> (s % 2 * 4) & 15).cast_signed() + 1;
         }
-        out.scales = pairs(scales);
-        out.d = isa.half(self.d);
+        let scales = pairs(scales);
+        Head::new(scales, isa.half(self.d))
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for s in 0..8 {
+            let (entries, signs) = self.entries(s);
+            to.magnitudes(isa, s, fours(isa, entries), bit_signs(isa, signs));
+        }
     }
 }
 
 impl Super for Iq1S {
+    const RAISED: u8 = IQ1_RAISED;
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (s, out) in out.levels.as_chunks_mut().0.iter_mut().enumerate() {
-            let (entries, down) = self.entries(s);
-            *out = shifted(isa, eights(isa, entries), down);
-        }
+    fn head<I: Isa>(&self, isa: I) -> Head {
         let mut scales = [0; 8];
         for s in 0..8 {
             scales[s] = self.odd_scale(s);
         }
-        out.scales = pairs(scales);
-        out.d = isa.half(self.d) * 0.125;
+        let scales = pairs(scales);
+        Head::new(scales, isa.half(self.d) * 0.125)
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for s in 0..8 {
+            let (entries, down) = self.entries(s);
+            let up = isa.splat_byte(!down as u8 & 2);
+            to.raised(isa, s, shifted(isa, eights(isa, entries), up));
+        }
     }
 }
 
 impl Super for Iq1M {
+    const RAISED: u8 = IQ1_RAISED;
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (s, out) in out.levels.as_chunks_mut().0.iter_mut().enumerate() {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        Head::new(self.odd_scales(), isa.half(self.d()) * 0.125)
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for s in 0..8 {
             let (entries, down) = self.entries(s);
-            *out = shifted(isa, eights(isa, entries), down);
+            // A byte of ones or zeros each becomes a bit.
+            let groups = (down & 0x0804_0201).wrapping_mul(0x0101_0101) >> 24;
+            let up = isa.bytes(&transmute!(UPS[groups as usize % 16]));
+            to.raised(isa, s, shifted(isa, eights(isa, entries), up));
         }
-        out.scales = self.odd_scales();
-        out.d = isa.half(self.d()) * 0.125;
     }
 }
 
-/// The first base-3 digit of each byte as a fraction of 256, less 1.
+/// The first base-3 digit of each byte as a fraction of 256; 128 has been taken from the bytes, which stays so
+/// when they are tripled.
 #[inline(always)]
-fn digits<I: Isa>(isa: I, x: I::B) -> [i8; 32] {
-    // 86 and 171 are the first bytes of at least one and two thirds.
-    let ones = isa.sub_bytes(isa.splat_byte(255), isa.at_least(x, 86));
-    isa.signed(isa.sub_bytes(ones, isa.at_least(x, 171)))
+fn digits<I: Isa>(isa: I, x: I::B) -> I::B {
+    // 85 and 170 are the last bytes below one and two thirds.
+    let ones = isa.sub_bytes(isa.splat_byte(0), isa.above(x, -43));
+    isa.sub_bytes(ones, isa.above(x, 42))
 }
 
 /// `3 * x` per byte, wrapping: the next digits come to the front.
@@ -188,29 +241,34 @@ fn pick<I: Isa>(isa: I, bits: u32, a: I::B, b: I::B) -> I::B {
 }
 
 impl Super for Tq1_0 {
+    const RAISED: u8 = 1;
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        let levels = out.levels.as_chunks_mut().0;
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        Head::new([1; 16], isa.half(self.d))
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
         let [first, second, third]: [[u8; 16]; 3] = transmute!(self.qs);
-        let mut x = isa.bytes(&transmute!([first, second]));
+        let middle = isa.splat_byte(128);
+        let mut x = isa.sub_bytes(isa.bytes(&transmute!([first, second])), middle);
         for n in 0..5 {
-            levels[n] = digits(isa, x);
+            to.raised(isa, n, digits(isa, x));
             x = next(isa, x);
         }
         // Sixteen bytes give two digits at a time; beside their fifth stand the four digits of `qh`.
-        let mut x = isa.bytes(&transmute!([third, third]));
+        let mut x = isa.sub_bytes(isa.bytes(&transmute!([third, third])), middle);
         x = pick(isa, 0xFFFF, x, next(isa, x));
         for n in 5..7 {
-            levels[n] = digits(isa, x);
+            to.raised(isa, n, digits(isa, x));
             x = next(isa, next(isa, x));
         }
-        let mut quad = isa.splat_quad(self.qh);
+        let mut quad = isa.sub_bytes(isa.splat_quad(self.qh), middle);
         for n in 0..4 {
             x = pick(isa, 0xF_0000 << (4 * n), quad, x);
             quad = next(isa, quad);
         }
-        levels[7] = digits(isa, x);
-        out.scales = [1; 16];
-        out.d = isa.half(self.d);
+        to.raised(isa, 7, digits(isa, x));
     }
 }

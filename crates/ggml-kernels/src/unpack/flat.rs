@@ -7,13 +7,26 @@ use ggml_blocks::formats::{
 
 use zerocopy::transmute;
 
-use super::{Flat, FlatUnit};
+use super::Flat;
 use crate::isa::Isa;
+
+/// What makes the doubled levels of a 4-bit float unsigned.
+const LIFT: u8 = 12;
+
+/// Those levels, raised by it.
+#[inline(always)]
+fn lifted() -> [i8; 16] {
+    let mut levels = *Mxfp4::doubled_levels();
+    for q in &mut levels {
+        *q += LIFT as i8;
+    }
+    levels
+}
 
 /// Levels through a table.
 #[inline(always)]
-pub(super) fn look_up<I: Isa>(isa: I, table: &[i8; 16], index: I::B) -> [i8; 32] {
-    isa.signed(isa.lookup(isa.twice(table), index))
+pub(super) fn look_up<I: Isa>(isa: I, table: &[i8; 16], index: I::B) -> I::B {
+    isa.lookup(isa.twice(table), index)
 }
 
 /// 0 to 7, four times each.
@@ -27,6 +40,20 @@ const FOURS: [u8; 32] = {
     index
 };
 
+/// Nibbles of the first eight of each sixteen bytes, and of the others.
+const LOW_EIGHTS: [u8; 32] = eights(0);
+const HIGH_EIGHTS: [u8; 32] = eights(8);
+
+const fn eights(first: usize) -> [u8; 32] {
+    let mut nibbles = [0; 32];
+    let mut i = first;
+    while i < 32 {
+        nibbles[i] = if (i - first) % 16 < 8 { 15 } else { 0 };
+        i += 1;
+    }
+    nibbles
+}
+
 /// Nibbles with a fifth bit.
 #[inline(always)]
 fn fives<I: Isa>(isa: I, qs: &[u8; 16], qh: [u8; 4]) -> I::B {
@@ -36,93 +63,150 @@ fn fives<I: Isa>(isa: I, qs: &[u8; 16], qh: [u8; 4]) -> I::B {
 
 impl Flat for Q8_0 {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
-        out.levels = self.qs;
-        out.d = [isa.half(self.d); 2];
+    fn levels<I: Isa>(&self, isa: I, _: usize) -> I::B {
+        isa.bytes(&transmute!(self.qs))
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
     }
 }
 
 impl Flat for Q4_0 {
+    const RAISED: Option<u8> = Some(8);
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
-        out.levels = isa.signed(isa.sub_bytes(isa.nibbles(&self.qs), isa.splat_byte(8)));
-        out.d = [isa.half(self.d); 2];
+    fn levels<I: Isa>(&self, isa: I, _: usize) -> I::B {
+        isa.nibbles(&self.qs)
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
     }
 }
 
 impl Flat for Q4_1 {
+    const RAISED: Option<u8> = Some(0);
     const MIN: bool = true;
 
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
-        out.levels = isa.signed(isa.nibbles(&self.qs));
-        out.d = [isa.half(self.d); 2];
-        out.m = isa.half(self.m);
+    fn levels<I: Isa>(&self, isa: I, _: usize) -> I::B {
+        isa.nibbles(&self.qs)
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
+    }
+
+    #[inline(always)]
+    fn min<I: Isa>(&self, isa: I) -> f32 {
+        isa.half(self.m)
     }
 }
 
 impl Flat for Q5_0 {
+    const RAISED: Option<u8> = Some(16);
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
-        out.levels = isa.signed(isa.sub_bytes(fives(isa, &self.qs, self.qh), isa.splat_byte(16)));
-        out.d = [isa.half(self.d); 2];
+    fn levels<I: Isa>(&self, isa: I, _: usize) -> I::B {
+        fives(isa, &self.qs, self.qh)
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
     }
 }
 
 impl Flat for Q5_1 {
+    const RAISED: Option<u8> = Some(0);
     const MIN: bool = true;
 
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
-        out.levels = isa.signed(fives(isa, &self.qs, self.qh));
-        out.d = [isa.half(self.d); 2];
-        out.m = isa.half(self.m);
+    fn levels<I: Isa>(&self, isa: I, _: usize) -> I::B {
+        fives(isa, &self.qs, self.qh)
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
+    }
+
+    #[inline(always)]
+    fn min<I: Isa>(&self, isa: I) -> f32 {
+        isa.half(self.m)
     }
 }
 
 impl Flat for Iq4Nl {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
-        out.levels = look_up(isa, Self::levels(), isa.nibbles(&self.qs));
-        out.d = [isa.half(self.d); 2];
+    fn levels<I: Isa>(&self, isa: I, _: usize) -> I::B {
+        look_up(isa, Self::levels(), isa.nibbles(&self.qs))
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
     }
 }
 
 impl Flat for Mxfp4 {
+    const RAISED: Option<u8> = Some(LIFT);
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, _: usize, out: &mut FlatUnit) {
-        out.levels = look_up(isa, Self::doubled_levels(), isa.nibbles(&self.qs));
-        out.d = [self.half_scale(); 2];
+    fn levels<I: Isa>(&self, isa: I, _: usize) -> I::B {
+        look_up(isa, &lifted(), isa.nibbles(&self.qs))
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, _: I, _: usize) -> [f32; 2] {
+        [self.half_scale(); 2]
     }
 }
 
 impl Flat for Nvfp4 {
+    const RAISED: Option<u8> = Some(LIFT);
     const HALVES: bool = true;
 
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
+    fn levels<I: Isa>(&self, isa: I, index: usize) -> I::B {
         // Eight low nibbles of each sixteen weights, then the high ones.
-        let qs = &self.qs.as_chunks::<16>().0[index];
-        let levels = look_up(isa, Mxfp4::doubled_levels(), isa.nibbles(qs));
-        let [a, b, c, d]: [[i8; 8]; 4] = transmute!(levels);
-        out.levels = transmute!([a, c, b, d]);
-        out.d = self.half_scales(index);
+        let [a, b] = self.qs.as_chunks::<8>().0.as_chunks::<2>().0[index];
+        let twice = isa.bytes(&transmute!([a, a, b, b]));
+        let low = isa.and(twice, isa.bytes(&LOW_EIGHTS));
+        let both = isa.or(low, isa.and(isa.shr(twice, 4), isa.bytes(&HIGH_EIGHTS)));
+        look_up(isa, &lifted(), both)
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, _: I, index: usize) -> [f32; 2] {
+        self.half_scales(index)
     }
 }
 
 impl Flat for Q1_0 {
+    const RAISED: Option<u8> = Some(1);
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
-        // -1, and twice -1 less where the bit is set.
+    fn levels<I: Isa>(&self, isa: I, index: usize) -> I::B {
         let bits = isa.mask(u32::from_le_bytes(self.qs.as_chunks::<4>().0[index]));
-        out.levels = isa.signed(isa.sub_bytes(isa.sub_bytes(isa.splat_byte(255), bits), bits));
-        out.d = [isa.half(self.d); 2];
+        isa.and(bits, isa.splat_byte(2))
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
     }
 }
 
 impl Flat for Q2_0 {
+    const RAISED: Option<u8> = Some(1);
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, index: usize, out: &mut FlatUnit) {
+    fn levels<I: Isa>(&self, isa: I, index: usize) -> I::B {
         // Each byte four times, and of each the field of its place.
         let eight: i64 = transmute!(self.qs.as_chunks::<8>().0[index]);
         let bytes = isa.lookup(isa.twice(&transmute!([eight; 2])), isa.bytes(&FOURS));
@@ -132,7 +216,11 @@ impl Flat for Q2_0 {
             place[i] = 3;
             levels = isa.or(levels, isa.and(isa.shr(bytes, 2 * i as i32), isa.splat_quad(place)));
         }
-        out.levels = isa.signed(isa.sub_bytes(levels, isa.splat_byte(1)));
-        out.d = [isa.half(self.d); 2];
+        levels
+    }
+
+    #[inline(always)]
+    fn scales<I: Isa>(&self, isa: I, _: usize) -> [f32; 2] {
+        [isa.half(self.d); 2]
     }
 }

@@ -7,7 +7,7 @@ use ggml_blocks::formats::{
 use zerocopy::transmute;
 
 use super::flat::look_up;
-use super::{Super, SuperUnit};
+use super::{Head, Super, Take};
 use crate::isa::Isa;
 
 /// Each of eight twice.
@@ -18,12 +18,6 @@ fn twice<T: Copy + Default>(x: [T; 8]) -> [T; 16] {
         out[i] = x[i / 2];
     }
     out
-}
-
-/// Stores levels `32i..32i + 32`, less an offset.
-#[inline(always)]
-fn put<I: Isa>(isa: I, out: &mut [i8; 256], i: usize, levels: I::B, offset: u8) {
-    out.as_chunks_mut::<32>().0[i] = isa.signed(isa.sub_bytes(levels, isa.splat_byte(offset)));
 }
 
 /// The field of each byte from bit `from` on, moved to bit `to`, where `mask` is its place.
@@ -38,29 +32,39 @@ impl Super for Q2K {
     const MINS: bool = true;
 
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        let (mut scales, mut mins) = ([0; 16], [0; 16]);
+        for i in 0..16 {
+            scales[i] = (self.scales[i] & 15) as i8;
+            mins[i] = self.scales[i] >> 4;
+        }
+        Head { scales, mins, d: isa.half(self.d), dmin: isa.half(self.dmin) }
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
         let qs = self.qs.as_chunks::<32>().0;
         for i in 0..8 {
-            put(isa, &mut out.levels, i, field(isa, &qs[i / 4], 2 * (i % 4), 0, 3), 0);
+            to.raised(isa, i, field(isa, &qs[i / 4], 2 * (i % 4), 0, 3));
         }
-        for i in 0..16 {
-            out.scales[i] = (self.scales[i] & 15) as i8;
-            out.mins[i] = self.scales[i] >> 4;
-        }
-        (out.d, out.dmin) = (isa.half(self.d), isa.half(self.dmin));
     }
 }
 
 impl Super for Q3K {
+    const RAISED: u8 = 4;
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        Head::new(self.sub_scales(), isa.half(self.d))
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
         let qs = self.qs.as_chunks::<32>().0;
         for i in 0..8 {
             let low = field(isa, &qs[i / 4], 2 * (i % 4), 0, 3);
-            put(isa, &mut out.levels, i, isa.or(low, field(isa, &self.hmask, i, 2, 4)), 4);
+            to.raised(isa, i, isa.or(low, field(isa, &self.hmask, i, 2, 4)));
         }
-        out.scales = self.sub_scales();
-        out.d = isa.half(self.d);
     }
 }
 
@@ -68,14 +72,18 @@ impl Super for Q4K {
     const MINS: bool = true;
 
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        let [scales, mins] = self.sub_scales();
+        let (d, dmin) = (isa.half(self.d), isa.half(self.dmin));
+        Head { scales: transmute!(twice(scales)), mins: twice(mins), d, dmin }
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
         let qs = self.qs.as_chunks::<32>().0;
         for i in 0..8 {
-            put(isa, &mut out.levels, i, field(isa, &qs[i / 2], 4 * (i % 2), 0, 15), 0);
+            to.raised(isa, i, field(isa, &qs[i / 2], 4 * (i % 2), 0, 15));
         }
-        let [scales, mins] = self.sub_scales();
-        (out.scales, out.mins) = (transmute!(twice(scales)), twice(mins));
-        (out.d, out.dmin) = (isa.half(self.d), isa.half(self.dmin));
     }
 }
 
@@ -83,51 +91,68 @@ impl Super for Q5K {
     const MINS: bool = true;
 
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        let [scales, mins] = self.sub_scales();
+        let (d, dmin) = (isa.half(self.d), isa.half(self.dmin));
+        Head { scales: transmute!(twice(scales)), mins: twice(mins), d, dmin }
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
         let qs = self.qs.as_chunks::<32>().0;
         for i in 0..8 {
             let low = field(isa, &qs[i / 2], 4 * (i % 2), 0, 15);
-            put(isa, &mut out.levels, i, isa.or(low, field(isa, &self.qh, i, 4, 16)), 0);
+            to.raised(isa, i, isa.or(low, field(isa, &self.qh, i, 4, 16)));
         }
-        let [scales, mins] = self.sub_scales();
-        (out.scales, out.mins) = (transmute!(twice(scales)), twice(mins));
-        (out.d, out.dmin) = (isa.half(self.d), isa.half(self.dmin));
     }
 }
 
 impl Super for Q6K {
+    const RAISED: u8 = 32;
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        Head::new(self.scales, isa.half(self.d))
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
         let (ql, qh) = (self.ql.as_chunks::<32>().0, self.qh.as_chunks::<32>().0);
         for i in 0..8 {
             let (half, k) = (i / 4, i % 4);
             let low = field(isa, &ql[2 * half + k % 2], k / 2 * 4, 0, 15);
-            put(isa, &mut out.levels, i, isa.or(low, field(isa, &qh[half], 2 * k, 4, 0x30)), 32);
+            to.raised(isa, i, isa.or(low, field(isa, &qh[half], 2 * k, 4, 0x30)));
         }
-        out.scales = self.scales;
-        out.d = isa.half(self.d);
     }
 }
 
 impl Super for Iq4Xs {
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
-        for (qs, out) in self.qs.as_chunks().0.iter().zip(out.levels.as_chunks_mut().0) {
-            *out = look_up(isa, Iq4Nl::levels(), isa.nibbles(qs));
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        Head::new(twice(self.sub_scales()), isa.half(self.d))
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
+        for (i, qs) in self.qs.as_chunks().0.iter().enumerate() {
+            to.signed(isa, i, look_up(isa, Iq4Nl::levels(), isa.nibbles(qs)));
         }
-        out.scales = twice(self.sub_scales());
-        out.d = isa.half(self.d);
     }
 }
 
 impl Super for Tq2_0 {
+    const RAISED: u8 = 1;
+
     #[inline(always)]
-    fn unit<I: Isa>(&self, isa: I, out: &mut SuperUnit) {
+    fn head<I: Isa>(&self, isa: I) -> Head {
+        Head::new([1; 16], isa.half(self.d))
+    }
+
+    #[inline(always)]
+    fn levels<I: Isa>(&self, isa: I, to: &mut impl Take<I>) {
         let qs = self.qs.as_chunks::<32>().0;
         for i in 0..8 {
-            put(isa, &mut out.levels, i, field(isa, &qs[i / 4], 2 * (i % 4), 0, 3), 1);
+            to.raised(isa, i, field(isa, &qs[i / 4], 2 * (i % 4), 0, 3));
         }
-        out.scales = [1; 16];
-        out.d = isa.half(self.d);
     }
 }

@@ -28,9 +28,10 @@ impl FormatOp for Rebuild<'_> {
             let mut unit = SuperUnit::ZERO;
             block.unit(Portable, &mut unit);
             for i in 0..256 {
-                let level = f64::from(unit.levels[i]) * f64::from(unit.scales[i / 16]);
-                let min = if B::MINS { f64::from(unit.dmin) * f64::from(unit.mins[i / 16]) } else { 0.0 };
-                self.1.push(f64::from(unit.d) * level - min);
+                let level = f64::from(unit.levels[i]) * f64::from(unit.head.scales[i / 16]);
+                let min =
+                    if B::MINS { f64::from(unit.head.dmin) * f64::from(unit.head.mins[i / 16]) } else { 0.0 };
+                self.1.push(f64::from(unit.head.d) * level - min);
             }
         }
     }

@@ -50,12 +50,13 @@ pub(super) fn word(levels: uint8x16_t, odd: bool, offset: i32, scale: int32x4_t)
     vreinterpretq_s32_s16(vmulq_s16(words, vreinterpretq_s16_s32(scale)))
 }
 
-/// In each lane four products, in pairs of neighbours of the halves.
+/// Products of signed bytes, those of neighbours added: two fit into an i16.
 #[target_feature(enable = "neon")]
 #[inline]
-pub(super) fn fours(w: int8x16_t, a: int8x16_t) -> int32x4_t {
-    let low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(a)));
-    vpadalq_s16(low, vmull_high_s8(w, a))
+pub(super) fn neighbours(w: uint8x16_t, a: uint8x16_t) -> int32x4_t {
+    let (w, a) = (vreinterpretq_s8_u8(w), vreinterpretq_s8_u8(a));
+    let low = vmull_s8(vget_low_s8(w), vget_low_s8(a));
+    vreinterpretq_s32_s16(vpaddq_s16(low, vmull_high_s8(w, a)))
 }
 
 /// `sums` plus the four products of each lane: two fit into an i16.

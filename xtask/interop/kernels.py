@@ -66,7 +66,7 @@ def main():
         if not kind:
             print("none", flush=True)
             return
-    context = lambda: init(Init(1 << 26, None, True))
+    context = lambda: init(Init((copies + 64) << 18, None, True))
     held, data = context(), open(weights, "rb").read()
     matrices = [new_2d(held, ty, k, n) for _ in range(copies)]
     if not allocate(held, kind):

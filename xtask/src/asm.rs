@@ -45,7 +45,11 @@ pub(crate) const AARCH64: Family = Family {
     call: "bl",
     jump: "b",
     sets: &[
-        Set { token: "Neon", dots: &["smull", "smlal"], others: &["sdot", "fmla", "fmls", "fmadd"] },
+        Set {
+            token: "Neon",
+            dots: &["smull", "smlal"],
+            others: &["sdot", "usdot", "usmmla", "fmla", "fmls", "fmadd"],
+        },
         Set { token: "Dotprod", dots: &["sdot"], others: &["usdot", "usmmla", "fmla", "fmls", "fmadd"] },
         Set { token: "I8mm", dots: &["usdot", "usmmla"], others: &["fmla", "fmls", "fmadd"] },
     ],

@@ -5,8 +5,9 @@
 //! `unsafe` block for the hop); the tokens are this crate's own, because integer dot products are
 //! features that no codec needs.
 //!
-//! All vectors are eight lanes of 32 bits, whatever the registers: a lane is an output column, and
-//! lanes never meet. So every ISA does the same operations on the same numbers in the same order.
+//! All vectors are eight lanes of 32 bits, whatever the registers. In tiles a lane is an output column, and
+//! floats of different lanes never meet; integers may, for their order does not matter. So every ISA does the
+//! same operations on the same floats in the same order.
 
 use ggml_blocks::F16;
 
@@ -142,7 +143,8 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
     fn no_sums(self) -> Self::S;
     /// Adds the four products of each lane. The sums hold [`Isa::room`] of them.
     fn dot(self, sums: Self::S, levels: Self::B, quad: Self::B) -> Self::S;
-    /// Two quads of levels, as [`Isa::dot_matrix`] takes them.
+    /// Two quads of levels, as [`Isa::dot_matrix`] takes them. This and the next two are what tiles call where
+    /// there is [`Isa::MATRIX`]; what stands here says what they mean.
     #[inline(always)]
     fn join(self, quads: [Self::B; 2]) -> [Self::B; 2] {
         quads

@@ -1,4 +1,4 @@
-//! What a block is to an integer dot product: signed levels, integer scales of sub-blocks, and one or
+//! What a block is to an integer dot product: levels, integer scales of sub-blocks, and one or
 //! two floats. Every weight format gives this; the tiles and the small products are built on it.
 
 mod codebook;
@@ -15,6 +15,7 @@ use ggml_blocks::formats::{
 };
 
 use crate::isa::Isa;
+pub(crate) use flat::{LIFT, lifted};
 
 /// 32 weights: `d[i / 16] * levels[i] + m`.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +63,8 @@ pub(crate) trait Flat: Block {
     const HALVES: bool = false;
     /// Whether there is a minimum.
     const MIN: bool = false;
-    /// How much more the levels are than their value if they are up to 127 and not signed.
+    /// How much more the levels are than their value, where they are unsigned and up to 127. `None`: they are
+    /// signed.
     const RAISED: Option<u8> = None;
     /// The levels of unit `index` of the block.
     fn levels<I: Isa>(&self, isa: I, index: usize) -> I::B;
@@ -87,7 +89,7 @@ pub(crate) trait Flat: Block {
 pub(crate) trait Super: Block {
     /// Whether there are minimums.
     const MINS: bool = false;
-    /// How much more the levels are than their value where they are [`Take::raised`].
+    /// Not 0: all levels are handed to [`Take::raised`], this much more than their value.
     const RAISED: u8 = 0;
     /// What there is besides levels.
     fn head<I: Isa>(&self, isa: I) -> Head;
@@ -107,7 +109,7 @@ pub(crate) trait Take<I: Isa> {
     fn signed(&mut self, isa: I, s: usize, levels: I::B);
     /// The same, up to 127 and raised by the same number in the whole format.
     fn raised(&mut self, isa: I, s: usize, levels: I::B);
-    /// The same, as magnitudes and their signs, 1 or -1.
+    /// The same, as magnitudes up to 127 and their signs, 1 or -1.
     fn magnitudes(&mut self, isa: I, s: usize, magnitudes: I::B, signs: I::B);
 }
 

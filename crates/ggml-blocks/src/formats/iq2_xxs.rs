@@ -71,7 +71,7 @@ impl Iq2Xxs {
         (grid, u32::from_le_bytes(signs))
     }
 
-    /// The signs of weights `32s..32s + 32`, -1 or 1 in a byte each, the first weight's lowest.
+    /// The signs of weights `32s..32s + 32`, eight to a number: -1 or 1 in a byte each, the first weight's lowest.
     ///
     /// # Panics
     /// If `s` is not below 8.

@@ -13,7 +13,9 @@ use super::{EVERY_WORD, Isa, KernelOp};
 use crate::level::Level;
 
 mod lanes;
-use lanes::{across, four_totals, fours_across, neighbours, pair_products, quads, shift, twin, word};
+use lanes::{
+    across, four_totals, lower, neighbours, pair_products, quads, shift, transposed, twin, upper, word,
+};
 
 macro_rules! neon {
     ($cb:ident $($rest:tt)*) => { $cb! { ["neon"] $($rest)* } };
@@ -69,6 +71,21 @@ i8mm! { token
 type Bytes = [uint8x16_t; 2];
 type Ints = [int32x4_t; 2];
 type Floats = [float32x4_t; 2];
+
+/// `dot_wide` where bytes are multiplied as signed: `(level - 128) · a + 2 · 64 · Σ a`.
+macro_rules! moved_down {
+    ($features:tt $token:ident) => {
+        hop! { $features $token
+            #[inline]
+            fn dot_wide(token, total: Ints, levels: Bytes, quad: Bytes) -> Ints {
+                let high = token.splat_byte(128);
+                let sums = token.dot(token.no_sums(), token.splat_byte(64), quad);
+                let total = token.fold(token.fold(total, sums), sums);
+                token.dot(total, both!(veorq_u8 levels, high), quad)
+            }
+        }
+    };
+}
 
 /// The same operation on both registers.
 macro_rules! both {
@@ -222,15 +239,6 @@ macro_rules! ops {
                 token.splat_quad(*x.first_chunk().unwrap_or(&[0; 4]))
             }
 
-            // (level - 128) · a + 2 · 64 · Σ a
-            #[inline]
-            fn dot_wide(token, total: Ints, levels: Bytes, quad: Bytes) -> Ints {
-                let high = token.splat_byte(128);
-                let sums = token.dot(token.no_sums(), token.splat_byte(64), quad);
-                let total = token.fold(token.fold(total, sums), sums);
-                token.dot(total, both!(veorq_u8 levels, high), quad)
-            }
-
             #[inline]
             fn pairs_u8(_token, x: &[u8; 16]) -> Ints {
                 let x: uint8x16_t = transmute!(*x);
@@ -265,15 +273,7 @@ macro_rules! ops {
 
             #[inline]
             fn transpose(_token, x: [Bytes; 8]) -> [Bytes; 8] {
-                let mut out = x;
-                for half in 0..2 {
-                    let low = fours_across([x[0][half], x[1][half], x[2][half], x[3][half]]);
-                    let high = fours_across([x[4][half], x[5][half], x[6][half], x[7][half]]);
-                    for i in 0..4 {
-                        out[4 * half + i] = [low[i], high[i]];
-                    }
-                }
-                out
+                transposed(x)
             }
 
             #[inline]
@@ -288,12 +288,7 @@ macro_rules! ops {
 
             #[inline]
             fn lane_scale(_token, pairs: Ints, second: bool) -> Ints {
-                if second {
-                    [vshrq_n_s32::<16>(pairs[0]), vshrq_n_s32::<16>(pairs[1])]
-                } else {
-                    let raised = [vshlq_n_s32::<16>(pairs[0]), vshlq_n_s32::<16>(pairs[1])];
-                    [vshrq_n_s32::<16>(raised[0]), vshrq_n_s32::<16>(raised[1])]
-                }
+                if second { both!(upper pairs) } else { both!(lower pairs) }
             }
 
             #[inline]
@@ -319,9 +314,7 @@ macro_rules! ops {
 
             #[inline]
             fn half_scales(_token, scales: &[i8; 16]) -> Ints {
-                let scales: int8x16_t = transmute!(*scales);
-                let apart = vuzp1q_s8(scales, vextq_s8::<1>(scales, scales));
-                [vreinterpretq_s32_s16(vmovl_s8(vget_low_s8(apart))), vreinterpretq_s32_s16(vmovl_high_s8(apart))]
+                apart(transmute!(*scales))
             }
 
             #[inline]
@@ -404,6 +397,7 @@ impl Isa for Neon {
         }
     }
 
+    neon! { moved_down Neon }
     neon! { ops Neon }
 }
 
@@ -417,6 +411,7 @@ impl Isa for Dotprod {
         }
     }
 
+    dotprod! { moved_down Dotprod }
     dotprod! { ops Dotprod }
 }
 
@@ -428,6 +423,11 @@ impl Isa for I8mm {
         #[inline]
         fn dot(token, sums: Ints, levels: Bytes, quad: Bytes) -> Ints {
             [usdot(token, sums[0], levels[0], quad[0]), usdot(token, sums[1], levels[1], quad[1])]
+        }
+
+        #[inline]
+        fn dot_wide(token, total: Ints, levels: Bytes, quad: Bytes) -> Ints {
+            token.dot(total, levels, quad)
         }
 
         // Columns 0 and 1, 2 and 3, and so on: eight levels of each.
@@ -494,6 +494,6 @@ products! {
 }
 
 products! {
-    /// Lanes are 00 01 10 11: each row of two times eight unsigned bytes with each of two times eight signed.
+    /// Lane `2i + j`: the eight unsigned bytes of half `i` of `a` times the eight signed ones of half `j` of `b`.
     usmmla, I8mm, "i8mm"
 }

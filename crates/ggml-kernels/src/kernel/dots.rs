@@ -100,14 +100,18 @@ pub(super) fn add<I: Isa, V: Levels<I>, const R: usize, const C: usize, const Q:
     partial: &mut [[I::S; C]; R],
 ) {
     if I::MATRIX && R > 1 {
-        // Room of any size comes with it, so quads come in fours at least.
+        // There is room for any number, so quads come four or eight at a time: none is left over.
         for (i, [first, second]) in quads.as_chunks::<2>().0.iter().enumerate() {
             let mut w = [[isa.splat_byte(0); 2]; C];
             for x in 0..C {
                 w[x] = isa.join([levels.quad(isa, x, 2 * i), levels.quad(isa, x, 2 * i + 1)]);
             }
             for r in 0..R / 2 {
-                let a = [first, second].map(|quad| [*at(&quad[2 * r], 0), *at(&quad[2 * r + 1], 0)]);
+                let [top, bottom] = [2 * r, 2 * r + 1];
+                let a = [
+                    [*at(&first[top], 0), *at(&first[bottom], 0)],
+                    [*at(&second[top], 0), *at(&second[bottom], 0)],
+                ];
                 for x in 0..C {
                     let both = isa.dot_matrix([partial[2 * r][x], partial[2 * r + 1][x]], w[x], a);
                     [partial[2 * r][x], partial[2 * r + 1][x]] = both;

@@ -7,10 +7,11 @@
 //!        16  quads  vector v: for each column 4 bytes, low nibbles quad v, high nibbles quad 4 + v
 //! ```
 
-use ggml_blocks::formats::{iq4_nl::Iq4Nl, mxfp4::Mxfp4};
+use ggml_blocks::formats::iq4_nl::Iq4Nl;
 
 use super::{FlatLayout, at};
 use crate::isa::Isa;
+use crate::unpack::{LIFT, lifted};
 
 /// `Q8_0`, 272 bytes for 8 columns, as in the file.
 pub(crate) struct Q8x8;
@@ -92,12 +93,12 @@ impl FlatLayout for Iq4Nlx8 {
 
 impl FlatLayout for Mxfp4x8 {
     const MAX: u32 = 24;
-    const OFFSET: i32 = 12;
+    const OFFSET: i32 = LIFT as i32;
     const UNIT: usize = 144;
     const DATA: usize = 16;
 
     fn table() -> [i8; 16] {
-        raised(Mxfp4::doubled_levels(), Self::OFFSET)
+        lifted()
     }
 
     #[inline(always)]

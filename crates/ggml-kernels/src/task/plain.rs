@@ -48,7 +48,7 @@ impl Direct<'_> {
         }
         let Self { token, rows, lhs, mut sink } = self;
         let rows: &[T::Block] = cast_blocks(rows).unwrap_or(&[]);
-        for (first, count) in panels(lhs.m(), 4) {
+        for (first, count) in panels(lhs.m(), direct::MOST_ROWS) {
             match count {
                 4 => token.run(Op::<T, 4>(rows, lhs, first, &mut sink)),
                 2 => token.run(Op::<T, 2>(rows, lhs, first, &mut sink)),

@@ -222,7 +222,7 @@ impl Super for Iq1M {
 /// when they are tripled.
 #[inline(always)]
 fn digits<I: Isa>(isa: I, x: I::B) -> I::B {
-    // 85 and 170 are the last bytes below one and two thirds.
+    // 85 and 170 are the last bytes below one and two thirds: less 128.
     let ones = isa.sub_bytes(isa.splat_byte(0), isa.above(x, -43));
     isa.sub_bytes(ones, isa.above(x, 42))
 }

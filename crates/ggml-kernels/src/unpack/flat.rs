@@ -11,11 +11,11 @@ use super::Flat;
 use crate::isa::Isa;
 
 /// What makes the doubled levels of a 4-bit float unsigned.
-const LIFT: u8 = 12;
+pub(crate) const LIFT: u8 = 12;
 
 /// Those levels, raised by it.
 #[inline(always)]
-fn lifted() -> [i8; 16] {
+pub(crate) fn lifted() -> [i8; 16] {
     let mut levels = *Mxfp4::doubled_levels();
     for q in &mut levels {
         *q += LIFT as i8;

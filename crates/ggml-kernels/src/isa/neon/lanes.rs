@@ -2,7 +2,7 @@
 
 use core::arch::aarch64::*;
 
-use super::Ints;
+use super::{Bytes, Ints};
 
 /// Each 16-bit word shifted left, or right if negative.
 #[target_feature(enable = "neon")]
@@ -14,7 +14,7 @@ pub(super) fn shift(a: uint8x16_t, by: i32) -> uint8x16_t {
 /// Rows of four 4-byte lanes become columns.
 #[target_feature(enable = "neon")]
 #[inline]
-pub(super) fn fours_across(x: [uint8x16_t; 4]) -> [uint8x16_t; 4] {
+fn fours_across(x: [uint8x16_t; 4]) -> [uint8x16_t; 4] {
     let [a, b, c, d] = [
         vreinterpretq_u32_u8(x[0]),
         vreinterpretq_u32_u8(x[1]),
@@ -30,6 +30,35 @@ pub(super) fn fours_across(x: [uint8x16_t; 4]) -> [uint8x16_t; 4] {
         bytes(vtrn2q_u64(pairs(ab[0]), pairs(cd[0]))),
         bytes(vtrn2q_u64(pairs(ab[1]), pairs(cd[1]))),
     ]
+}
+
+/// The 4 bytes `i` of vector `j` become the 4 bytes `j` of vector `i`.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn transposed(x: [Bytes; 8]) -> [Bytes; 8] {
+    let mut out = x;
+    for half in 0..2 {
+        let low = fours_across([x[0][half], x[1][half], x[2][half], x[3][half]]);
+        let high = fours_across([x[4][half], x[5][half], x[6][half], x[7][half]]);
+        for i in 0..4 {
+            out[4 * half + i] = [low[i], high[i]];
+        }
+    }
+    out
+}
+
+/// The lower i16 of each lane, as i32.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn lower(pairs: int32x4_t) -> int32x4_t {
+    vshrq_n_s32::<16>(vshlq_n_s32::<16>(pairs))
+}
+
+/// The upper i16 of each lane, as i32.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn upper(pairs: int32x4_t) -> int32x4_t {
+    vshrq_n_s32::<16>(pairs)
 }
 
 /// The low half of each lane in both halves.
@@ -59,7 +88,7 @@ pub(super) fn neighbours(w: uint8x16_t, a: uint8x16_t) -> int32x4_t {
     vreinterpretq_s32_s16(vpaddq_s16(low, vmull_high_s8(w, a)))
 }
 
-/// `sums` plus the four products of each lane: two fit into an i16.
+/// `sums` plus the four products of each lane.
 #[target_feature(enable = "neon")]
 #[inline]
 pub(super) fn quads(sums: int32x4_t, w: uint8x16_t, a: uint8x16_t) -> int32x4_t {
@@ -90,4 +119,12 @@ pub(super) fn four_totals(x: &[Ints], half: usize) -> int32x4_t {
 pub(super) fn across(a: uint8x16_t, b: uint8x16_t) -> [uint8x16_t; 2] {
     let (a, b) = (vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b));
     [vreinterpretq_u8_u32(vzip1q_u32(a, b)), vreinterpretq_u8_u32(vzip2q_u32(a, b))]
+}
+
+/// The even bytes as i16 in one register, the odd ones in the other.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn apart(x: int8x16_t) -> Ints {
+    let x = vuzp1q_s8(x, vextq_s8::<1>(x, x));
+    [vreinterpretq_s32_s16(vmovl_s8(vget_low_s8(x))), vreinterpretq_s32_s16(vmovl_high_s8(x))]
 }

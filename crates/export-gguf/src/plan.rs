@@ -22,7 +22,7 @@ pub use edit::{Edit, MetaValue};
 pub(crate) use obstacle::Obstacles;
 pub use policy::plan;
 pub(crate) use policy::{FILE_TYPE, GGML_QNT_VERSION, QUANTIZATION_VERSION, fits, keys_of, may_weigh, weigh};
-pub(crate) use print::{bits_per_weight, json};
+pub(crate) use print::{bits_per_weight, json, write_notes};
 pub use print::{human_bytes, write_json, write_text};
 
 /// Which types the caller wants.
@@ -92,6 +92,8 @@ pub struct Plan {
     pub keys: Vec<Edit>,
     /// How many steps go into each file of a split set, where the plan itself says so.
     pub parts: Option<Vec<usize>>,
+    /// What may not be what was meant, in words.
+    pub notes: Vec<String>,
 }
 
 impl Plan {

@@ -134,6 +134,7 @@ impl<'a> Report<'a> {
                 step.name, tally.overflows, step.to, tally.largest
             )?;
         }
+        plan::write_notes(self.plan, out)?;
         if !self.merged.is_empty() {
             writeln!(out, "adapters merged into {}", plural(self.merged.len(), "tensor"))?;
         }

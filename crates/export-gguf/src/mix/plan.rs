@@ -5,7 +5,7 @@ use std::path::Path;
 use gguf_format::{GgmlType, Gguf, Importance};
 
 use super::guess::guessed_file_type;
-use super::policy::{Choice, HyperParameters, Options, Reason, Subject, assign, processing_order};
+use super::policy::{Choice, HyperParameters, Options, Override, Reason, Subject, assign, processing_order};
 use super::prune::Pruning;
 use crate::Error;
 use crate::imatrix::Imatrix;
@@ -117,6 +117,7 @@ pub fn plan(
         steps.push(step(k, choice, request, imatrix, &mut problems)?);
     }
     problems.check(imatrix.is_some())?;
+    let notes = unused(&options.overrides, &steps);
     let parts = request.keep_split.then(|| parts(source, &steps));
     if request.order == Order::Source {
         steps.sort_by_key(|s| s.source);
@@ -134,7 +135,19 @@ pub fn plan(
     if let Some(count) = pruning.block_count() {
         keys.push(Edit::Append(format!("{}.block_count", hyper.architecture), MetaValue::U32(count)));
     }
-    Ok(Plan { steps, keys, parts })
+    Ok(Plan { steps, keys, parts, notes })
+}
+
+/// A note on each pattern that decided about no tensor.
+fn unused(overrides: &[Override], steps: &[Step]) -> Vec<String> {
+    let decided = |pattern: &str| {
+        let by = |s: &Step| matches!(&s.why, Why::Mix(c) if matches!(&c.reason, Reason::Override(p) if p == pattern));
+        steps.iter().any(by)
+    };
+    let unused = overrides.iter().filter(|o| !decided(o.pattern.as_str()));
+    unused
+        .map(|o| format!("--tensor-type '{}' decides about no tensor", o.pattern.as_str().escape_debug()))
+        .collect()
 }
 
 /// The tensors that stay, in the order in which the rules count them.

@@ -53,7 +53,7 @@ pub fn plan(tensors: &[Tensor], request: Request, imatrix: Option<&Imatrix>) -> 
         .check("copy it verbatim (no --dtype), name a type for the experts alone (--experts-dtype), or insist with --allow-requantize")?;
     weigh(&mut steps, imatrix)?;
     let keys = changed_keys(&steps);
-    Ok(Plan { steps, keys, parts: None })
+    Ok(Plan { steps, keys, ..Plan::default() })
 }
 
 /// The type a tensor gets, and why.

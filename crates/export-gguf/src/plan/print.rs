@@ -59,7 +59,12 @@ pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
             (key, None) => writeln!(out, "{key} removed")?,
         }
     }
-    Ok(())
+    write_notes(plan, out)
+}
+
+/// Writes a line per note.
+pub(crate) fn write_notes(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    plan.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
 }
 
 /// Bits per weight, 0 for a model without weights.
@@ -100,6 +105,7 @@ pub(crate) fn json(plan: &Plan) -> Value {
     json!({
         "tensors": tensors,
         "keys": keys,
+        "notes": plan.notes,
         "bytes_before": before,
         "bytes_after": after,
         "weights": plan.elements(),

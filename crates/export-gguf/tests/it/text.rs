@@ -55,6 +55,23 @@ fn the_summary_is_there_for_machines_too() {
 }
 
 #[test]
+fn patterns_that_decide_about_nothing_are_noted() {
+    let place = Place::new();
+    place.write("in.gguf", &mixed());
+    let types = ["--tensor-type", "no_such=q4_0", "--tensor-type", "weight=q8_0"];
+    let mix = [&["--from-gguf", "in.gguf", "--out", "o.gguf", "--mix", "q5_0"][..], &types].concat();
+    let note = "note: --tensor-type 'no_such' decides about no tensor\n";
+    for more in [&["--dry-run"][..], &[]] {
+        let ran = place.run(&[&mix[..], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert_eq!((ran.out.matches("note: ").count(), ran.out.contains(note)), (1, true), "{}", ran.out);
+    }
+    let ran = place.run(&[&mix[..], &["--dry-run", "--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["notes"], serde_json::json!(["--tensor-type 'no_such' decides about no tensor"]));
+}
+
+#[test]
 fn senseless_command_lines_exit_with_2() {
     let place = Place::new();
     let mut said = String::new();

@@ -14,7 +14,7 @@ use crate::level::Level;
 
 mod lanes;
 use lanes::{
-    across, four_totals, lower, neighbours, pair_products, quads, shift, transposed, twin, upper, word,
+    across, apart, four_totals, lower, neighbours, pair_products, quads, shift, transposed, twin, upper, word,
 };
 
 macro_rules! neon {

@@ -56,7 +56,7 @@ pub(crate) const AARCH64: Family = Family {
 };
 
 /// Layouts: packed, of plane sets, and of whole bytes.
-const LAYOUTS: usize = 11 + 3 + 5;
+const LAYOUTS: usize = 18 + 3 + 5;
 /// A tile has one, two or four rows.
 const ROWS: usize = 3;
 /// Dot products of the smallest tile, whose loops stay rolled.

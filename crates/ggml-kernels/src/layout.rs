@@ -28,17 +28,13 @@ pub(crate) trait FlatLayout: 'static {
     const MIN: bool = false;
     /// Fewest rows that are multiplied faster with [`word`]s, where an instruction set has it so.
     const WORD_ROWS: usize = usize::MAX;
-    /// What [`FlatLayout::level`] looks up.
-    fn table() -> [i8; 16] {
-        [0; 16]
-    }
     /// The scales of half `half`, if there are halves.
     fn scale<I: Isa>(isa: I, unit: &[u8], half: usize) -> I::F;
     /// The minimums.
     fn min<I: Isa>(isa: I, _unit: &[u8]) -> I::F {
         isa.splat(0.0)
     }
-    /// Quad `i` of 8.
+    /// Quad `i` of 8. `table` is the format's, where levels are looked up.
     fn level<I: Isa>(isa: I, table: I::B, data: &[u8], i: usize) -> I::B;
 }
 
@@ -62,10 +58,6 @@ pub(crate) trait SuperLayout: 'static {
     const MINS: bool = false;
     /// Fewest rows that are multiplied faster with [`word`]s, where an instruction set has it so.
     const WORD_ROWS: usize = usize::MAX;
-    /// What [`SuperLayout::level`] looks up.
-    fn table() -> [i8; 16] {
-        [0; 16]
-    }
     /// The scales of the scales.
     fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F;
     /// The scales of the minimums.
@@ -78,7 +70,7 @@ pub(crate) trait SuperLayout: 'static {
     }
     /// The scales of sub-blocks `2p` and `2p + 1`.
     fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I;
-    /// Quad `i` of the 8 of a chunk.
+    /// Quad `i` of the 8 of a chunk. `table` is the format's, where levels are looked up.
     fn level<I: Isa>(isa: I, table: I::B, chunk: &[u8], i: usize) -> I::B;
 }
 

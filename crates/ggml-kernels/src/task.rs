@@ -13,7 +13,7 @@ use self::tiled::{FlatTiles, FlatWordTiles, SuperTiles, WordTiles, tiles};
 use crate::isa::{Isa, KernelOp, Token};
 use crate::kernel::{Sink, direct, float};
 use crate::layout::pack::{FlatPack, LayoutOp, SuperPack};
-use crate::layout::{AHEAD, fetch, word};
+use crate::layout::{AHEAD, FlatLayout, SuperLayout, fetch, word};
 use crate::lhs::LhsRef;
 use crate::packed::Packed;
 use crate::panel::{Panels, Shape};
@@ -51,20 +51,20 @@ pub(crate) fn prepare(token: Token, w: Weights<'_>, lhs: LhsRef<'_>, panels: &mu
     struct Op(Token, usize);
     impl LayoutOp for Op {
         type Output = Shape;
-        fn flat<L: FlatPack>(self) -> Shape {
-            match as_words(L::WORD_ROWS, self.0, self.1) {
+        fn flat<P: FlatPack>(self) -> Shape {
+            match as_words(P::Layout::WORD_ROWS, self.0, self.1) {
                 true => shape(self.0, None, 0, 0),
-                false => shape(self.0, Some(L::MAX), L::OFFSET, 0),
+                false => shape(self.0, Some(P::Layout::MAX), P::Layout::OFFSET, 0),
             }
         }
-        fn superblock<L: SuperPack>(self) -> Shape {
-            match as_words(L::WORD_ROWS, self.0, self.1) {
+        fn superblock<P: SuperPack>(self) -> Shape {
+            match as_words(P::Layout::WORD_ROWS, self.0, self.1) {
                 true => shape(self.0, None, 0, 16),
-                false => shape(self.0, Some(L::MAX), L::OFFSET, L::SUBS),
+                false => shape(self.0, Some(P::Layout::MAX), P::Layout::OFFSET, P::Layout::SUBS),
             }
         }
-        fn planes<L: SuperPack, const K: usize>(self) -> Shape {
-            shape(self.0, Some(L::MAX), L::OFFSET, L::SUBS)
+        fn planes<P: SuperPack, const K: usize>(self) -> Shape {
+            shape(self.0, Some(P::Layout::MAX), P::Layout::OFFSET, P::Layout::SUBS)
         }
     }
     let shape = match w {
@@ -136,36 +136,45 @@ struct Tiles<'a> {
 impl LayoutOp for Tiles<'_> {
     type Output = ();
 
-    fn flat<L: FlatPack>(self) {
+    fn flat<P: FlatPack>(self) {
         let Tiles { token, lhs, panels, .. } = self;
-        if as_words(L::WORD_ROWS, token, lhs.m()) {
-            return self.unpacked::<FlatWords<L>>(|w, column, sink| {
-                // No packed layout has halves or a minimum.
-                tiles::<FlatWordTiles<false, false>>(token, w, lhs, panels, column, sink);
+        let table = P::table();
+        if as_words(P::Layout::WORD_ROWS, token, lhs.m()) {
+            return self.unpacked::<FlatWords<P::Layout>>(&table, |w, column, sink| {
+                match (P::Layout::HALVES, P::Layout::MIN) {
+                    (true, _) => {
+                        tiles::<FlatWordTiles<true, false>>(token, &table, w, lhs, panels, column, sink);
+                    }
+                    (_, true) => {
+                        tiles::<FlatWordTiles<false, true>>(token, &table, w, lhs, panels, column, sink);
+                    }
+                    _ => tiles::<FlatWordTiles<false, false>>(token, &table, w, lhs, panels, column, sink),
+                }
             });
         }
-        self.batches(L::UNIT * (lhs.k / 32), |w, column, sink| {
-            tiles::<FlatTiles<L>>(token, w, lhs, panels, column, sink);
+        self.batches(P::Layout::UNIT * (lhs.k / 32), |w, column, sink| {
+            tiles::<FlatTiles<P::Layout>>(token, &table, w, lhs, panels, column, sink);
         });
     }
 
-    fn superblock<L: SuperPack>(self) {
+    fn superblock<P: SuperPack>(self) {
         let Tiles { token, lhs, panels, .. } = self;
-        if as_words(L::WORD_ROWS, token, lhs.m()) {
-            return self.unpacked::<SuperWords<L>>(|w, column, sink| match L::MINS {
-                true => tiles::<WordTiles<true>>(token, w, lhs, panels, column, sink),
-                false => tiles::<WordTiles<false>>(token, w, lhs, panels, column, sink),
+        let table = P::table();
+        if as_words(P::Layout::WORD_ROWS, token, lhs.m()) {
+            return self.unpacked::<SuperWords<P::Layout>>(&table, |w, column, sink| match P::Layout::MINS {
+                true => tiles::<WordTiles<true>>(token, &table, w, lhs, panels, column, sink),
+                false => tiles::<WordTiles<false>>(token, &table, w, lhs, panels, column, sink),
             });
         }
-        self.batches(L::UNIT * (lhs.k / 256), |w, column, sink| {
-            tiles::<SuperTiles<L>>(token, w, lhs, panels, column, sink);
+        self.batches(P::Layout::UNIT * (lhs.k / 256), |w, column, sink| {
+            tiles::<SuperTiles<P::Layout>>(token, &table, w, lhs, panels, column, sink);
         });
     }
 
-    fn planes<L: SuperPack, const K: usize>(self) {
+    fn planes<P: SuperPack, const K: usize>(self) {
         let Tiles { token, lhs, panels, .. } = self;
-        self.batches(K * L::UNIT * (lhs.k / 256), |w, column, sink| {
-            tiles::<SuperTiles<L, K>>(token, w, lhs, panels, column, sink);
+        self.batches(K * P::Layout::UNIT * (lhs.k / 256), |w, column, sink| {
+            tiles::<SuperTiles<P::Layout, K>>(token, &P::table(), w, lhs, panels, column, sink);
         });
     }
 }
@@ -184,7 +193,7 @@ impl Tiles<'_> {
 
 impl Tiles<'_> {
     /// Unpacks as many groups as fit into a batch, lets `tiles` use them, and so on.
-    fn unpacked<T: Words>(mut self, tiles: impl Fn(&[u8], usize, &mut Sink<'_>)) {
+    fn unpacked<T: Words>(mut self, table: &[i8; 16], tiles: impl Fn(&[u8], usize, &mut Sink<'_>)) {
         struct Op<'a, T>(&'a [i8; 16], &'a [u8], &'a mut [u8], PhantomData<T>);
         impl<T: Words> KernelOp for Op<'_, T> {
             type Output = ();
@@ -201,12 +210,12 @@ impl Tiles<'_> {
             }
         }
         let units = self.lhs.k / T::WEIGHTS * self.token.cols();
-        let (groups, table) = ((BATCH / (units * T::UNIT)).max(1), T::table());
+        let groups = (BATCH / (units * T::UNIT)).max(1);
         for (batch, w) in self.w.chunks(groups * units * T::PACKED).enumerate() {
             let len = w.len() / T::PACKED * T::UNIT;
             self.buffers.bytes.resize(self.buffers.bytes.len().max(len), 0);
             let words = &mut self.buffers.bytes[..len];
-            self.token.run(Op::<T>(&table, w, words, PhantomData));
+            self.token.run(Op::<T>(table, w, words, PhantomData));
             tiles(words, batch * groups * 8 * self.token.cols(), &mut self.sink);
         }
     }
@@ -220,8 +229,6 @@ trait Words {
     const PACKED: usize;
     /// Bytes of its words.
     const UNIT: usize;
-    /// What its levels are looked up in.
-    fn table() -> [i8; 16];
     /// Unpacks a unit.
     fn unpack<I: Isa>(isa: I, table: I::B, w: &[u8], out: &mut [u8]);
 }
@@ -229,14 +236,10 @@ trait Words {
 struct FlatWords<L>(PhantomData<L>);
 struct SuperWords<L>(PhantomData<L>);
 
-impl<L: FlatPack> Words for FlatWords<L> {
+impl<L: FlatLayout> Words for FlatWords<L> {
     const WEIGHTS: usize = 32;
     const PACKED: usize = L::UNIT;
     const UNIT: usize = word::FLAT_UNIT;
-
-    fn table() -> [i8; 16] {
-        L::table()
-    }
 
     #[inline(always)]
     fn unpack<I: Isa>(isa: I, table: I::B, w: &[u8], out: &mut [u8]) {
@@ -244,14 +247,10 @@ impl<L: FlatPack> Words for FlatWords<L> {
     }
 }
 
-impl<L: SuperPack> Words for SuperWords<L> {
+impl<L: SuperLayout> Words for SuperWords<L> {
     const WEIGHTS: usize = 256;
     const PACKED: usize = L::UNIT;
     const UNIT: usize = word::UNIT;
-
-    fn table() -> [i8; 16] {
-        L::table()
-    }
 
     #[inline(always)]
     fn unpack<I: Isa>(isa: I, table: I::B, w: &[u8], out: &mut [u8]) {

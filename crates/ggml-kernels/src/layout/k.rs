@@ -1,7 +1,7 @@
 //! Packed layouts of 256-weight units.
 //!
 //! ```text
-//! d       f16 per column
+//! d       f16 per column, f32 for codebook formats, whose d takes a power of two
 //! dmin    f16 per column                                          Q4_K Q5_K Q2_K
 //! mins    for each two sub-blocks, for each column: 2 u8          Q4_K Q5_K
 //! scales  for each two sub-blocks, for each column: 2 i8          all but TQ2_0 and folded planes; Q2_K has
@@ -9,17 +9,15 @@
 //!                                                                 minimum above
 //! then 8 chunks of 32 weights:
 //! fours   4 vectors, vector v: low nibbles quad v, high nibbles quad 4 + v     Q4_K Q5_K Q6_K IQ4_XS,
-//!                                                                 folded planes
+//!                                                                 codebook formats, folded planes
 //! twos    2 vectors, vector h: bits 2i..2i+2 quad 4h + i          Q6_K (the high bits) Q2_K Q3_K TQ2_0
 //! ones    1 vector: bit i quad i                                  Q5_K Q3_K (the high bit)
 //! ```
 //!
 //! A vector is four bytes of each of eight columns.
 
-use ggml_blocks::formats::iq4_nl::Iq4Nl;
-
-use super::nibble::{nibble, raised};
-use super::{SuperLayout, at};
+use super::nibble::nibble;
+use super::{SuperLayout, at, floats};
 use crate::isa::Isa;
 
 /// `Q4_K`, 1184 bytes for 8 columns, 1152 in the file.
@@ -34,6 +32,8 @@ pub(crate) struct Iq4Xsx8;
 pub(crate) struct Q2Kx8;
 /// `Q3_K`, 912 bytes for 8 columns, 880 in the file.
 pub(crate) struct Q3Kx8;
+/// The codebook formats, 1184 bytes for 8 columns, 528 to 1168 in the file: each level's place in a table.
+pub(crate) struct Codesx8;
 /// `TQ2_0`, 528 bytes for 8 columns, as in the file.
 pub(crate) struct Tq2x8;
 /// Two tied planes of `TQ2_0`, 1040 bytes for 8 columns, 1056 in the file: the level is three times the
@@ -42,14 +42,14 @@ pub(crate) struct Foldedx8;
 
 /// Two-bit fields of quad `i`, vectors from the start of `data` on, moved `up` bits.
 #[inline(always)]
-fn two<I: Isa>(isa: I, data: &[u8], i: usize, up: i32) -> I::B {
+pub(super) fn two<I: Isa>(isa: I, data: &[u8], i: usize, up: i32) -> I::B {
     let four = isa.bytes(at(data, i / 4 * 32));
     moved(isa, four, up - 2 * (i % 4) as i32, 3 << up)
 }
 
 /// Bit `i` of each byte, moved to bit `up`.
 #[inline(always)]
-fn one<I: Isa>(isa: I, data: &[u8], i: usize, up: i32) -> I::B {
+pub(super) fn one<I: Isa>(isa: I, data: &[u8], i: usize, up: i32) -> I::B {
     moved(isa, isa.bytes(at(data, 0)), up - i as i32, 1 << up)
 }
 
@@ -179,8 +179,29 @@ impl SuperLayout for Iq4Xsx8 {
     const CHUNK: usize = 128;
     with_scales! { 8 }
 
-    fn table() -> [i8; 16] {
-        raised(Iq4Nl::levels(), Self::OFFSET)
+    #[inline(always)]
+    fn level<I: Isa>(isa: I, table: I::B, chunk: &[u8], i: usize) -> I::B {
+        isa.lookup(table, nibble(isa, chunk, i))
+    }
+}
+
+impl SuperLayout for Codesx8 {
+    const WORD_ROWS: usize = 32;
+    const MAX: u32 = 127;
+    const OFFSET: i32 = 64;
+    const UNIT: usize = 160 + 8 * 128;
+    const DATA: usize = 160;
+    const CHUNK: usize = 128;
+    const SUBS: usize = 16;
+
+    #[inline(always)]
+    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+        floats(isa, unit, 0)
+    }
+
+    #[inline(always)]
+    fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
+        isa.pairs_i8(at(unit, 32 + 16 * p))
     }
 
     #[inline(always)]

@@ -1,28 +1,44 @@
-//! How packed layouts are made: the table of formats that have one, and the bits of each.
+//! How packed layouts are made: the table of formats with their layouts, and the bits of each.
+
+use std::marker::PhantomData;
 
 use ggml_blocks::formats::{
-    iq4_nl::Iq4Nl, iq4_xs::Iq4Xs, mxfp4::Mxfp4, q2_k::Q2K, q3_k::Q3K, q4_0::Q4_0, q4_k::Q4K, q5_k::Q5K,
-    q6_k::Q6K, q8_0::Q8_0, tq2_0::Tq2_0,
+    iq1_m::Iq1M, iq1_s::Iq1S, iq2_s::Iq2S, iq2_xs::Iq2Xs, iq2_xxs::Iq2Xxs, iq3_s::Iq3S, iq3_xxs::Iq3Xxs,
+    iq4_nl::Iq4Nl, iq4_xs::Iq4Xs, mxfp4::Mxfp4, nvfp4::Nvfp4, q1_0::Q1_0, q2_0::Q2_0, q2_k::Q2K, q3_k::Q3K,
+    q4_0::Q4_0, q4_1::Q4_1, q4_k::Q4K, q5_0::Q5_0, q5_1::Q5_1, q5_k::Q5K, q6_k::Q6K, q8_0::Q8_0,
+    tq1_0::Tq1_0, tq2_0::Tq2_0,
 };
 use ggml_blocks::{Bf16, Block, F16, GgmlType};
 
-use super::k::{Foldedx8, Iq4Xsx8, Q2Kx8, Q3Kx8, Q4Kx8, Q5Kx8, Q6Kx8, Tq2x8};
-use super::nibble::{Iq4Nlx8, Mxfp4x8, Q4x8, Q8x8};
+use super::k::{Codesx8, Foldedx8, Iq4Xsx8, Q2Kx8, Q3Kx8, Q4Kx8, Q5Kx8, Q6Kx8, Tq2x8};
+use super::nibble::{Iq4Nlx8, Mxfp4x8, Nvfp4x8, Q1x8, Q2x8, Q4x8, Q5x8, Q8x8, Q41x8};
 use super::{FlatLayout, SuperLayout};
-use crate::unpack::{Flat, FlatUnit, Super, SuperUnit};
+use crate::unpack::{Flat, FlatUnit, Super, SuperUnit, lifted};
 
-/// A layout of 32-weight units and the format it is made of.
-pub(crate) trait FlatPack: FlatLayout {
+/// How a format becomes a layout of 32-weight units.
+pub(crate) trait FlatPack {
     /// The format.
     type Format: Flat;
+    /// The layout.
+    type Layout: FlatLayout;
+    /// What the layout's levels are looked up in.
+    fn table() -> [i8; 16] {
+        [0; 16]
+    }
     /// Puts a unit into lane `c` of `out`, which holds zeros there.
     fn put(block: &Self::Format, unit: &FlatUnit, c: usize, out: &mut [u8]);
 }
 
-/// A layout of 256-weight units and the format it is made of.
-pub(crate) trait SuperPack: SuperLayout {
+/// How a format becomes a layout of 256-weight units.
+pub(crate) trait SuperPack {
     /// The format.
     type Format: Super;
+    /// The layout: formats may share one.
+    type Layout: SuperLayout;
+    /// What the layout's levels are looked up in.
+    fn table() -> [i8; 16] {
+        [0; 16]
+    }
     /// Puts a unit into lane `c` of `out`, which holds zeros there.
     fn put(block: &Self::Format, unit: &SuperUnit, c: usize, out: &mut [u8]);
 }
@@ -71,7 +87,7 @@ impl Form {
 }
 
 macro_rules! layouts {
-    (flat $($flat:ident)+; superblock $($super:ident)+;) => {
+    (flat $($flat:ty),+; superblock $($super:ty),+;) => {
         /// Runs `op` for the layout of a format; `None` for a format without one.
         fn with_layout<T: LayoutOp>(ty: GgmlType, op: T) -> Option<T::Output> {
             match ty {
@@ -84,8 +100,9 @@ macro_rules! layouts {
 }
 
 layouts! {
-    flat Q8x8 Q4x8 Iq4Nlx8 Mxfp4x8;
-    superblock Q4Kx8 Q5Kx8 Q6Kx8 Iq4Xsx8 Q2Kx8 Q3Kx8 Tq2x8;
+    flat Q8x8, Q4x8, Q41x8, Q5x8<false>, Q5x8<true>, Iq4Nlx8, Mxfp4x8, Nvfp4x8, Q1x8, Q2x8;
+    superblock Q4Kx8, Q5Kx8, Q6Kx8, Iq4Xsx8, Q2Kx8, Q3Kx8, Tq2x8, Trits, Coded<Iq1S>, Coded<Iq1M>, Coded<Iq2Xxs>,
+        Coded<Iq2Xs>, Coded<Iq2S>, Coded<Iq3Xxs>, Coded<Iq3S>;
 }
 
 /// A 16-bit number of lane `c` of eight.
@@ -134,6 +151,11 @@ fn codes(levels: &[i8; 32], offset: i32) -> [u8; 32] {
     levels.map(|q| (i32::from(q) + offset) as u8)
 }
 
+/// A table of levels, each plus `offset`.
+fn raised(levels: &[i8; 16], offset: i32) -> [i8; 16] {
+    levels.map(|q| (i32::from(q) + offset) as i8)
+}
+
 /// The place of each level in a table.
 fn indices(levels: &[i8; 32], table: &[i8; 16]) -> [u8; 32] {
     levels.map(|q| table.iter().position(|&t| t == q).unwrap_or(0) as u8)
@@ -141,6 +163,7 @@ fn indices(levels: &[i8; 32], table: &[i8; 16]) -> [u8; 32] {
 
 impl FlatPack for Q8x8 {
     type Format = Q8_0;
+    type Layout = Self;
 
     fn put(block: &Q8_0, unit: &FlatUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -153,6 +176,7 @@ impl FlatPack for Q8x8 {
 
 impl FlatPack for Q4x8 {
     type Format = Q4_0;
+    type Layout = Self;
 
     fn put(block: &Q4_0, unit: &FlatUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -162,6 +186,11 @@ impl FlatPack for Q4x8 {
 
 impl FlatPack for Iq4Nlx8 {
     type Format = Iq4Nl;
+    type Layout = Self;
+
+    fn table() -> [i8; 16] {
+        raised(Iq4Nl::levels(), Self::OFFSET)
+    }
 
     fn put(block: &Iq4Nl, unit: &FlatUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -171,11 +200,95 @@ impl FlatPack for Iq4Nlx8 {
 
 impl FlatPack for Mxfp4x8 {
     type Format = Mxfp4;
+    type Layout = Self;
+
+    fn table() -> [i8; 16] {
+        lifted()
+    }
 
     fn put(_: &Mxfp4, unit: &FlatUnit, c: usize, out: &mut [u8]) {
         // A power of two, which bf16 holds exactly.
         half(Bf16::from_f32(unit.d[0]).to_bits(), c, out);
         fours(&indices(&unit.levels, Mxfp4::doubled_levels()), c, &mut out[Self::DATA..]);
+    }
+}
+
+/// What is in front of the quads where there is a minimum.
+fn with_min([d, m]: [F16; 2], c: usize, out: &mut [u8]) {
+    half(d.to_bits(), c, out);
+    half(m.to_bits(), c, &mut out[16..]);
+}
+
+impl FlatPack for Q41x8 {
+    type Format = Q4_1;
+    type Layout = Self;
+
+    fn put(block: &Q4_1, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        with_min([block.d, block.m], c, out);
+        fours(&codes(&unit.levels, Self::OFFSET), c, &mut out[Self::DATA..]);
+    }
+}
+
+/// The nibbles and high bits of `Q5_0` and `Q5_1`.
+fn fives<const MIN: bool>(unit: &FlatUnit, c: usize, out: &mut [u8]) {
+    let codes = codes(&unit.levels, Q5x8::<MIN>::OFFSET);
+    let data = &mut out[Q5x8::<MIN>::DATA..];
+    fours(&codes, c, data);
+    ones(&codes, c, &mut data[128..], 4);
+}
+
+impl FlatPack for Q5x8<false> {
+    type Format = Q5_0;
+    type Layout = Self;
+
+    fn put(block: &Q5_0, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        fives::<false>(unit, c, out);
+    }
+}
+
+impl FlatPack for Q5x8<true> {
+    type Format = Q5_1;
+    type Layout = Self;
+
+    fn put(block: &Q5_1, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        with_min([block.d, block.m], c, out);
+        fives::<true>(unit, c, out);
+    }
+}
+
+impl FlatPack for Nvfp4x8 {
+    type Format = Nvfp4;
+    type Layout = Self;
+
+    fn table() -> [i8; 16] {
+        lifted()
+    }
+
+    fn put(_: &Nvfp4, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        // Four significant bits and small exponents, which f16 holds exactly.
+        with_min(unit.d.map(F16::from_f32), c, out);
+        fours(&indices(&unit.levels, Mxfp4::doubled_levels()), c, &mut out[Self::DATA..]);
+    }
+}
+
+impl FlatPack for Q1x8 {
+    type Format = Q1_0;
+    type Layout = Self;
+
+    fn put(block: &Q1_0, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        ones(&codes(&unit.levels, Self::OFFSET), c, &mut out[Self::DATA..], 1);
+    }
+}
+
+impl FlatPack for Q2x8 {
+    type Format = Q2_0;
+    type Layout = Self;
+
+    fn put(block: &Q2_0, unit: &FlatUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        twos(&codes(&unit.levels, Self::OFFSET), c, &mut out[Self::DATA..], 0);
     }
 }
 
@@ -206,6 +319,7 @@ fn with_mins([d, dmin]: [F16; 2], unit: &SuperUnit, c: usize, out: &mut [u8]) {
 
 impl SuperPack for Q4Kx8 {
     type Format = Q4K;
+    type Layout = Self;
 
     fn put(block: &Q4K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         with_mins([block.d, block.dmin], unit, c, out);
@@ -217,6 +331,7 @@ impl SuperPack for Q4Kx8 {
 
 impl SuperPack for Q5Kx8 {
     type Format = Q5K;
+    type Layout = Self;
 
     fn put(block: &Q5K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         with_mins([block.d, block.dmin], unit, c, out);
@@ -229,6 +344,7 @@ impl SuperPack for Q5Kx8 {
 
 impl SuperPack for Q6Kx8 {
     type Format = Q6K;
+    type Layout = Self;
 
     fn put(block: &Q6K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -243,6 +359,11 @@ impl SuperPack for Q6Kx8 {
 
 impl SuperPack for Iq4Xsx8 {
     type Format = Iq4Xs;
+    type Layout = Self;
+
+    fn table() -> [i8; 16] {
+        raised(Iq4Nl::levels(), Self::OFFSET)
+    }
 
     fn put(block: &Iq4Xs, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -255,6 +376,7 @@ impl SuperPack for Iq4Xsx8 {
 
 impl SuperPack for Q2Kx8 {
     type Format = Q2K;
+    type Layout = Self;
 
     fn put(block: &Q2K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -268,6 +390,7 @@ impl SuperPack for Q2Kx8 {
 
 impl SuperPack for Q3Kx8 {
     type Format = Q3K;
+    type Layout = Self;
 
     fn put(block: &Q3K, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -282,6 +405,7 @@ impl SuperPack for Q3Kx8 {
 
 impl SuperPack for Tq2x8 {
     type Format = Tq2_0;
+    type Layout = Self;
 
     fn put(block: &Tq2_0, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);
@@ -291,9 +415,68 @@ impl SuperPack for Tq2x8 {
     }
 }
 
+/// `TQ1_0`, whose trits take the layout of `TQ2_0`'s.
+pub(crate) struct Trits;
+
+impl SuperPack for Trits {
+    type Format = Tq1_0;
+    type Layout = Tq2x8;
+
+    fn put(block: &Tq1_0, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+        half(block.d.to_bits(), c, out);
+        for (levels, out) in chunks::<Tq2x8>(unit, out) {
+            twos(&codes(levels, Tq2x8::OFFSET), c, out, 0);
+        }
+    }
+}
+
+/// A codebook format: each has no more than sixteen levels.
+pub(crate) struct Coded<B>(PhantomData<B>);
+
+/// The levels of `IQ1`: -1, 0 or 1, more or less an eighth, times 8.
+const IQ1: [i8; 16] = [-9, -7, -1, 1, 7, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Those of the `IQ2` codebooks.
+const IQ2: [i8; 16] = [-43, -25, -8, 8, 25, 43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Those of `IQ3_XXS`.
+const IQ3_XXS: [i8; 16] = [-62, -52, -44, -36, -28, -20, -12, -4, 4, 12, 20, 28, 36, 44, 52, 62];
+/// Those of `IQ3_S`.
+const IQ3_S: [i8; 16] = [-15, -13, -11, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9, 11, 13, 15];
+
+macro_rules! coded {
+    ($($Format:ident $levels:ident;)+) => { $(
+        impl SuperPack for Coded<$Format> {
+            type Format = $Format;
+            type Layout = Codesx8;
+
+            fn table() -> [i8; 16] {
+                raised(&$levels, Codesx8::OFFSET)
+            }
+
+            fn put(_: &$Format, unit: &SuperUnit, c: usize, out: &mut [u8]) {
+                out[4 * c..4 * c + 4].copy_from_slice(&unit.head.d.to_le_bytes());
+                pairs(&unit.head.scales.map(i8::cast_unsigned), c, &mut out[32..]);
+                for (levels, out) in chunks::<Codesx8>(unit, out) {
+                    fours(&indices(levels, &$levels), c, out);
+                }
+            }
+        }
+    )+ };
+}
+
+coded! {
+    Iq1S IQ1;
+    Iq1M IQ1;
+    Iq2Xxs IQ2;
+    Iq2Xs IQ2;
+    Iq2S IQ2;
+    Iq3Xxs IQ3_XXS;
+    Iq3S IQ3_S;
+}
+
 /// The levels are those of both planes, the block is the fine one's.
 impl SuperPack for Foldedx8 {
     type Format = Tq2_0;
+    type Layout = Self;
 
     fn put(block: &Tq2_0, unit: &SuperUnit, c: usize, out: &mut [u8]) {
         half(block.d.to_bits(), c, out);

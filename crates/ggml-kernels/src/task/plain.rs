@@ -75,15 +75,23 @@ impl FormatOp for Expanded<'_> {
         let (token, lhs, panels) = (self.token, self.lhs, self.panels);
         if token.words() {
             return self.batches::<FlatWordFormat<B>>(|w, column, sink| match (B::HALVES, B::MIN) {
-                (true, _) => tiles::<FlatWordTiles<true, false>>(token, w, lhs, panels, column, sink),
-                (_, true) => tiles::<FlatWordTiles<false, true>>(token, w, lhs, panels, column, sink),
-                _ => tiles::<FlatWordTiles<false, false>>(token, w, lhs, panels, column, sink),
+                (true, _) => {
+                    tiles::<FlatWordTiles<true, false>>(token, &[0; 16], w, lhs, panels, column, sink);
+                }
+                (_, true) => {
+                    tiles::<FlatWordTiles<false, true>>(token, &[0; 16], w, lhs, panels, column, sink);
+                }
+                _ => tiles::<FlatWordTiles<false, false>>(token, &[0; 16], w, lhs, panels, column, sink),
             });
         }
         self.batches::<FlatFormat<B>>(|w, column, sink| match (B::HALVES, B::MIN) {
-            (true, _) => tiles::<FlatTiles<FlatBytes<true, false>>>(token, w, lhs, panels, column, sink),
-            (_, true) => tiles::<FlatTiles<FlatBytes<false, true>>>(token, w, lhs, panels, column, sink),
-            _ => tiles::<FlatTiles<FlatBytes<false, false>>>(token, w, lhs, panels, column, sink),
+            (true, _) => {
+                tiles::<FlatTiles<FlatBytes<true, false>>>(token, &[0; 16], w, lhs, panels, column, sink);
+            }
+            (_, true) => {
+                tiles::<FlatTiles<FlatBytes<false, true>>>(token, &[0; 16], w, lhs, panels, column, sink);
+            }
+            _ => tiles::<FlatTiles<FlatBytes<false, false>>>(token, &[0; 16], w, lhs, panels, column, sink),
         });
     }
 
@@ -91,13 +99,13 @@ impl FormatOp for Expanded<'_> {
         let (token, lhs, panels) = (self.token, self.lhs, self.panels);
         if token.words() {
             return self.batches::<WordFormat<B>>(|w, column, sink| match B::MINS {
-                true => tiles::<WordTiles<true>>(token, w, lhs, panels, column, sink),
-                false => tiles::<WordTiles<false>>(token, w, lhs, panels, column, sink),
+                true => tiles::<WordTiles<true>>(token, &[0; 16], w, lhs, panels, column, sink),
+                false => tiles::<WordTiles<false>>(token, &[0; 16], w, lhs, panels, column, sink),
             });
         }
         self.batches::<SuperFormat<B>>(|w, column, sink| match B::MINS {
-            true => tiles::<SuperTiles<SuperBytes<true>>>(token, w, lhs, panels, column, sink),
-            false => tiles::<SuperTiles<SuperBytes<false>>>(token, w, lhs, panels, column, sink),
+            true => tiles::<SuperTiles<SuperBytes<true>>>(token, &[0; 16], w, lhs, panels, column, sink),
+            false => tiles::<SuperTiles<SuperBytes<false>>>(token, &[0; 16], w, lhs, panels, column, sink),
         });
     }
 }

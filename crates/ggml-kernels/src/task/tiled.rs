@@ -16,10 +16,6 @@ pub(super) trait Tiled {
     const UNIT: usize;
     /// Weights of a unit.
     const WEIGHTS: usize;
-    /// What levels are looked up in. Tiles are given it: asking for it would be a call.
-    fn table() -> [i8; 16] {
-        [0; 16]
-    }
     /// What a tile reads of the activations.
     type Panel<'a, const R: usize, const Q: usize>: Copy;
     /// The panel of `R` rows from row `first` on.
@@ -46,10 +42,6 @@ impl<L: FlatLayout> Tiled for FlatTiles<L> {
     const UNIT: usize = L::UNIT;
     const WEIGHTS: usize = 32;
 
-    fn table() -> [i8; 16] {
-        L::table()
-    }
-
     type Panel<'a, const R: usize, const Q: usize> = FlatPanel<'a, R, Q>;
 
     #[inline(always)]
@@ -73,10 +65,6 @@ impl<L: SuperLayout, const K: usize> Tiled for SuperTiles<L, K> {
     const MAX: Option<u32> = Some(L::MAX);
     const UNIT: usize = K * L::UNIT;
     const WEIGHTS: usize = 256;
-
-    fn table() -> [i8; 16] {
-        L::table()
-    }
 
     type Panel<'a, const R: usize, const Q: usize> = SuperPanel<'a, R, Q>;
 
@@ -147,9 +135,10 @@ impl<const MINS: bool> Tiled for WordTiles<MINS> {
     }
 }
 
-/// All rows times the columns of a buffer, panel by panel.
+/// All rows times the columns of a buffer, panel by panel. `table` is what levels are looked up in.
 pub(super) fn tiles<T: Tiled>(
     token: Token,
+    table: &[i8; 16],
     w: &[u8],
     lhs: LhsRef<'_>,
     a: &Panels,
@@ -194,13 +183,13 @@ pub(super) fn tiles<T: Tiled>(
             }
         }
     }
-    let (units, table) = (lhs.k / T::WEIGHTS, T::table());
+    let units = lhs.k / T::WEIGHTS;
     for (first, rows) in panels(lhs.m(), token.rows()) {
         let place = [first, units, column];
         match rows {
-            4 => token.tile(Op::<T, 4>(w, a, place, &table, sink, PhantomData)),
-            2 => token.tile(Op::<T, 2>(w, a, place, &table, sink, PhantomData)),
-            _ => token.tile(Op::<T, 1>(w, a, place, &table, sink, PhantomData)),
+            4 => token.tile(Op::<T, 4>(w, a, place, table, sink, PhantomData)),
+            2 => token.tile(Op::<T, 2>(w, a, place, table, sink, PhantomData)),
+            _ => token.tile(Op::<T, 1>(w, a, place, table, sink, PhantomData)),
         }
     }
 }

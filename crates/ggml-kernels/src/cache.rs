@@ -108,8 +108,8 @@ impl PackCache {
         }
     }
 
-    /// The pack of a matrix, made if need be; `None` for a transient one, for a format without a packed
-    /// layout, and for one that the limit does not hold.
+    /// The pack of a matrix, made if need be; `None` for a transient one, for plain floats, and for
+    /// one that the limit does not hold.
     #[must_use]
     pub fn pack(&self, kernels: Kernels, w: &Rhs<'_>) -> Option<Arc<Packed>> {
         if w.lifetime() != RhsLifetime::StableProcess {

@@ -20,7 +20,7 @@ use crate::task::Weights;
 use crate::unpack::{Flat, FlatUnit, Super, SuperUnit, activations};
 
 /// A weight matrix, or the planes of a set, in the order in which kernels read it: eight columns
-/// interleaved. It carries the kernels that it was packed for, and about the bytes of the file's form; the
+/// interleaved. It carries the kernels that it was packed for; [`Kernels::packed_size`] says how many bytes it has. The
 /// number of rows is rounded up to 8 to 32, as the kernels have it.
 pub struct Packed {
     pub(crate) token: Token,
@@ -42,8 +42,9 @@ impl fmt::Debug for Packed {
 impl Kernels {
     /// Copies a matrix into the order that these kernels read. In parallel in the caller's rayon pool.
     ///
-    /// Every format of blocks has a layout for it. The copy takes about the bytes of the file's form, but 4.6 bits per
-    /// weight for the codebook formats (`IQ1`, `IQ2`, `IQ3`) and 2.06 for `TQ1_0` ([`Kernels::packed_size`]).
+    /// Every format of blocks has a layout for it. The copy takes the file's bytes or up to 11 % more; `Q1_0` a
+    /// third more, `TQ1_0` 2.06 bits per weight, the codebook formats (`IQ1`, `IQ2`, `IQ3`) 4.6
+    /// ([`Kernels::packed_size`]).
     ///
     /// # Errors
     /// [`Error::Type`] for plain floats.
@@ -176,7 +177,7 @@ impl Packed {
     /// The type that activations are quantized to.
     #[must_use]
     pub fn activations(&self) -> GgmlType {
-        // Every format with a layout meets quantized activations.
+        // Every format of blocks meets quantized activations.
         activations(self.ty()).unwrap_or(GgmlType::Q8_0)
     }
 

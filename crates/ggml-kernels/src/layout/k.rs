@@ -32,9 +32,9 @@ pub(crate) struct Iq4Xsx8;
 pub(crate) struct Q2Kx8;
 /// `Q3_K`, 912 bytes for 8 columns, 880 in the file.
 pub(crate) struct Q3Kx8;
-/// The codebook formats, 1184 bytes for 8 columns, 528 to 1168 in the file: each level's place in a table.
+/// The codebook formats, 1184 bytes for 8 columns, 400 to 880 in the file: each level's place in a table.
 pub(crate) struct Codesx8;
-/// `TQ2_0`, 528 bytes for 8 columns, as in the file.
+/// `TQ2_0`, 528 bytes for 8 columns, as in the file; `TQ1_0` as well, 432 in the file.
 pub(crate) struct Tq2x8;
 /// Two tied planes of `TQ2_0`, 1040 bytes for 8 columns, 1056 in the file: the level is three times the
 /// coarse plane's plus the fine one's, the scale is the fine one's.

@@ -137,6 +137,7 @@ impl FlatLayout for Q41x8 {
 }
 
 impl<const MIN: bool> FlatLayout for Q5x8<MIN> {
+    const WORD_ROWS: usize = 64;
     const MAX: u32 = 31;
     const OFFSET: i32 = if MIN { 0 } else { 16 };
     const UNIT: usize = Self::DATA + 160;
@@ -160,6 +161,7 @@ impl<const MIN: bool> FlatLayout for Q5x8<MIN> {
 }
 
 impl FlatLayout for Nvfp4x8 {
+    const WORD_ROWS: usize = 64;
     const MAX: u32 = 24;
     const OFFSET: i32 = LIFT as i32;
     const UNIT: usize = 160;

@@ -43,14 +43,14 @@ pub(crate) trait SuperPack {
     fn put(block: &Self::Format, unit: &SuperUnit, c: usize, out: &mut [u8]);
 }
 
-/// Work that is generic over the layout.
+/// Work that is generic over how a format is packed.
 pub(crate) trait LayoutOp: Sized {
     type Output;
-    fn flat<L: FlatPack>(self) -> Self::Output;
-    fn superblock<L: SuperPack>(self) -> Self::Output;
+    fn flat<P: FlatPack>(self) -> Self::Output;
+    fn superblock<P: SuperPack>(self) -> Self::Output;
     /// `K` matrices, whose units alternate: for work to which it matters how many they are.
-    fn planes<L: SuperPack, const K: usize>(self) -> Self::Output {
-        self.superblock::<L>()
+    fn planes<P: SuperPack, const K: usize>(self) -> Self::Output {
+        self.superblock::<P>()
     }
 }
 
@@ -158,6 +158,7 @@ fn raised(levels: &[i8; 16], offset: i32) -> [i8; 16] {
 
 /// The place of each level in a table.
 fn indices(levels: &[i8; 32], table: &[i8; 16]) -> [u8; 32] {
+    debug_assert!(levels.iter().all(|q| table.contains(q)), "a level is in no place of the table");
     levels.map(|q| table.iter().position(|&t| t == q).unwrap_or(0) as u8)
 }
 
@@ -213,8 +214,8 @@ impl FlatPack for Mxfp4x8 {
     }
 }
 
-/// What is in front of the quads where there is a minimum.
-fn with_min([d, m]: [F16; 2], c: usize, out: &mut [u8]) {
+/// What is in front of the quads where there are two numbers per unit.
+fn two_halves([d, m]: [F16; 2], c: usize, out: &mut [u8]) {
     half(d.to_bits(), c, out);
     half(m.to_bits(), c, &mut out[16..]);
 }
@@ -224,7 +225,7 @@ impl FlatPack for Q41x8 {
     type Layout = Self;
 
     fn put(block: &Q4_1, unit: &FlatUnit, c: usize, out: &mut [u8]) {
-        with_min([block.d, block.m], c, out);
+        two_halves([block.d, block.m], c, out);
         fours(&codes(&unit.levels, Self::OFFSET), c, &mut out[Self::DATA..]);
     }
 }
@@ -252,7 +253,7 @@ impl FlatPack for Q5x8<true> {
     type Layout = Self;
 
     fn put(block: &Q5_1, unit: &FlatUnit, c: usize, out: &mut [u8]) {
-        with_min([block.d, block.m], c, out);
+        two_halves([block.d, block.m], c, out);
         fives::<true>(unit, c, out);
     }
 }
@@ -267,7 +268,7 @@ impl FlatPack for Nvfp4x8 {
 
     fn put(_: &Nvfp4, unit: &FlatUnit, c: usize, out: &mut [u8]) {
         // Four significant bits and small exponents, which f16 holds exactly.
-        with_min(unit.d.map(F16::from_f32), c, out);
+        two_halves(unit.d.map(F16::from_f32), c, out);
         fours(&indices(&unit.levels, Mxfp4::doubled_levels()), c, &mut out[Self::DATA..]);
     }
 }
@@ -430,7 +431,7 @@ impl SuperPack for Trits {
     }
 }
 
-/// A codebook format: each has no more than sixteen levels.
+/// Codebook formats, none of which has more than sixteen levels.
 pub(crate) struct Coded<B>(PhantomData<B>);
 
 /// The levels of `IQ1`: -1, 0 or 1, more or less an eighth, times 8.

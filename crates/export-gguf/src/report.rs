@@ -114,7 +114,7 @@ impl<'a> Report<'a> {
         ptqtp::write_fits(self.fits, out)?;
         let groups = self.groups(each);
         let label = |g: &Group<'_>| match each {
-            true => g.first.name.clone(),
+            true => g.first.name.escape_debug().to_string(),
             false => plural(g.tensors, "tensor"),
         };
         let wide = groups.iter().map(|g| label(g).len()).max().unwrap_or(0);
@@ -131,7 +131,10 @@ impl<'a> Report<'a> {
             writeln!(
                 out,
                 "warning: {}: {} values out of the range of {}, the largest {:e}",
-                step.name, tally.overflows, step.to, tally.largest
+                step.name.escape_debug(),
+                tally.overflows,
+                step.to,
+                tally.largest
             )?;
         }
         plan::write_notes(self.plan, out)?;
@@ -140,8 +143,10 @@ impl<'a> Report<'a> {
         }
         let worst = self.worst();
         if worst.len() > 1 {
-            let list: Vec<String> =
-                worst.iter().map(|(s, e)| format!("{} ({}) {}", s.name, s.to, short(*e))).collect();
+            let list: Vec<String> = worst
+                .iter()
+                .map(|(s, e)| format!("{} ({}) {}", s.name.escape_debug(), s.to, short(*e)))
+                .collect();
             writeln!(out, "largest relative errors: {}", list.join(", "))?;
         }
         let rss = self.peak_rss.map_or_else(|| "unknown".to_owned(), human_bytes);

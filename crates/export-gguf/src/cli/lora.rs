@@ -24,7 +24,7 @@ pub struct LoraArgs {
     /// The alpha of adapters that do not say theirs: plain safetensors, and only these
     ///
     /// Example: `export-gguf --from-gguf base-f16.gguf --out out.gguf --adapters ckpt-dir --alpha 16`
-    #[arg(long, value_name = "N", requires = "adapters", value_parser = parse_alpha)]
+    #[arg(long, value_name = "N", requires = "adapters", conflicts_with = "from_ptqtp", value_parser = parse_alpha)]
     pub alpha: Option<f64>,
 }
 

@@ -1,6 +1,7 @@
 //! The options of llama-quantize, under their names.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -12,6 +13,13 @@ use crate::Error;
 use crate::imatrix::Imatrix;
 use crate::mix::{self, FileType, Missing, Options, Override};
 use crate::plan::MetaValue;
+
+/// What `--mix` cannot stand beside. Its options say so too: clap drops a requirement that a conflict has made
+/// impossible, and they would be ignored.
+const OTHERS: [&str; 3] = ["dtype", "experts_dtype", "from_ptqtp"];
+
+/// The longest `--tensor-type-file`, in bytes.
+const MOST_PATTERNS: u64 = 1 << 20;
 
 /// What decides types beyond `--dtype`.
 #[derive(Debug, Args)]
@@ -29,49 +37,49 @@ pub struct MixArgs {
     /// The default type for all tensors, without the mix's exceptions
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_s --pure`
-    #[arg(long, requires = "mix")]
+    #[arg(long, requires = "mix", conflicts_with_all = OTHERS)]
     pub pure: bool,
 
     /// Keep the type of output.weight
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --leave-output-tensor`
-    #[arg(long, requires = "mix")]
+    #[arg(long, requires = "mix", conflicts_with_all = OTHERS)]
     pub leave_output_tensor: bool,
 
     /// The type of output.weight
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --output-tensor-type q8_0`
-    #[arg(long, value_name = "TYPE", requires = "mix", value_parser = parse_type)]
+    #[arg(long, value_name = "TYPE", requires = "mix", conflicts_with_all = OTHERS, value_parser = parse_type)]
     pub output_tensor_type: Option<GgmlType>,
 
     /// The type of the token embedding
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --token-embedding-type q8_0`
-    #[arg(long, value_name = "TYPE", requires = "mix", value_parser = parse_type)]
+    #[arg(long, value_name = "TYPE", requires = "mix", conflicts_with_all = OTHERS, value_parser = parse_type)]
     pub token_embedding_type: Option<GgmlType>,
 
     /// The type of all tensors whose name a pattern occurs in; the first pattern that fits counts
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --tensor-type 'ffn_down=q6_k'`
-    #[arg(long, value_name = "REGEX=TYPE", requires = "mix", value_parser = parse_override)]
+    #[arg(long, value_name = "REGEX=TYPE", requires = "mix", conflicts_with_all = OTHERS, value_parser = parse_override)]
     pub tensor_type: Vec<Override>,
 
     /// A file of --tensor-type patterns, separated by white space
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --tensor-type-file types.txt`
-    #[arg(long, value_name = "FILE", requires = "mix")]
+    #[arg(long, value_name = "FILE", requires = "mix", conflicts_with_all = OTHERS)]
     pub tensor_type_file: Option<PathBuf>,
 
     /// Write a split set cut where the source's files are cut
     ///
     /// Example: `export-gguf --from-gguf in-00001-of-00003.gguf --out out.gguf --mix q4_k_m --keep-split`
-    #[arg(long, requires = "mix", conflicts_with_all = ["split_max_size", "split_max_tensors"])]
+    #[arg(long, requires = "mix", conflicts_with_all = ["split_max_size", "split_max_tensors", "dtype", "experts_dtype", "from_ptqtp"])]
     pub keep_split: bool,
 
     /// Leave out these blocks and number the rest anew
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --prune-layers 20,21`
-    #[arg(long, value_name = "N[,N]", requires = "mix", value_delimiter = ',')]
+    #[arg(long, value_name = "N[,N]", requires = "mix", conflicts_with_all = OTHERS, value_delimiter = ',')]
     pub prune_layers: Vec<u32>,
 
     /// Set a metadata key in the output (int, float, bool or str); may be given several times
@@ -79,7 +87,7 @@ pub struct MixArgs {
     /// An int becomes an unsigned number of 32 bits without its sign, as in llama-quantize.
     ///
     /// Example: `export-gguf --from-gguf in.gguf --out out.gguf --mix copy --override-kv general.name=str:mine`
-    #[arg(long, value_name = "KEY=TYPE:VALUE", requires = "mix", value_parser = parse_override_kv)]
+    #[arg(long, value_name = "KEY=TYPE:VALUE", requires = "mix", conflicts_with_all = OTHERS, value_parser = parse_override_kv)]
     pub override_kv: Vec<(String, MetaValue)>,
 
     /// Quantize again what is quantized already, with --mix or --dtype
@@ -106,19 +114,19 @@ pub struct MixArgs {
     /// llama-quantize. The embedding and the output matrix are only concerned where their type cannot.
     ///
     /// Example: `export-gguf ... --mix iq2_xs --imatrix im.gguf --imatrix-missing type=q4_k`
-    #[arg(long, value_name = "WHAT", requires = "mix", value_parser = parse_missing)]
+    #[arg(long, value_name = "WHAT", requires = "mix", conflicts_with_all = OTHERS, value_parser = parse_missing)]
     pub imatrix_missing: Option<Missing>,
 
     /// What to record as the importance matrix's file name instead of its path; empty leaves it out
     ///
     /// Example: `export-gguf ... --mix q4_k_m --imatrix /tmp/im.gguf --imatrix-name im.gguf`
-    #[arg(long, value_name = "NAME", requires_all = ["mix", "imatrix"])]
+    #[arg(long, value_name = "NAME", requires_all = ["mix", "imatrix"], conflicts_with_all = OTHERS)]
     pub imatrix_name: Option<String>,
 
     /// The order of tensors in the output
     ///
     /// Example: `export-gguf --from-gguf in-f16.gguf --out out.gguf --mix q4_k_m --order source`
-    #[arg(long, value_name = "ORDER", requires = "mix", default_value = "llama")]
+    #[arg(long, value_name = "ORDER", requires = "mix", conflicts_with_all = OTHERS, default_value = "llama")]
     pub order: OrderArg,
 }
 
@@ -214,7 +222,12 @@ fn parse_override(text: &str) -> Result<Override, String> {
 }
 
 fn read_overrides(path: &Path) -> Result<Vec<Override>, Error> {
-    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(Error::io("read", path))?;
+    file.take(MOST_PATTERNS + 1).read_to_string(&mut text).map_err(Error::io("read", path))?;
+    if text.len() as u64 > MOST_PATTERNS {
+        return Err(Error::Usage(format!("{}: longer than {MOST_PATTERNS} bytes", path.display())));
+    }
     text.split_whitespace()
         .map(|word| {
             parse_override(word).map_err(|e| Error::Usage(format!("{}: `{word}`: {e}", path.display())))

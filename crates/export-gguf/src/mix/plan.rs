@@ -1,5 +1,6 @@
 //! From a source and a mix to a [`Plan`]: the one whose file is llama-quantize's, byte for byte.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use gguf_format::{GgmlType, Gguf, Importance};
@@ -138,16 +139,20 @@ pub fn plan(
     Ok(Plan { steps, keys, parts, notes })
 }
 
-/// A note on each pattern that decided about no tensor.
+/// A note on each pattern that decided about no tensor. What stands after the same pattern cannot.
 fn unused(overrides: &[Override], steps: &[Step]) -> Vec<String> {
-    let decided = |pattern: &str| {
-        let by = |s: &Step| matches!(&s.why, Why::Mix(c) if matches!(&c.reason, Reason::Override(p) if p == pattern));
-        steps.iter().any(by)
+    let mut decided: HashSet<&str> = steps
+        .iter()
+        .filter_map(|s| match &s.why {
+            Why::Mix(Choice { reason: Reason::Override(pattern), .. }) => Some(pattern.as_str()),
+            _ => None,
+        })
+        .collect();
+    let unused = overrides.iter().filter(|o| !decided.remove(o.pattern.as_str()));
+    let note = |o: &Override| {
+        format!("--tensor-type '{}={}' decides about no tensor", o.pattern.as_str().escape_debug(), o.ty)
     };
-    let unused = overrides.iter().filter(|o| !decided(o.pattern.as_str()));
-    unused
-        .map(|o| format!("--tensor-type '{}' decides about no tensor", o.pattern.as_str().escape_debug()))
-        .collect()
+    unused.map(note).collect()
 }
 
 /// The tensors that stay, in the order in which the rules count them.
@@ -247,9 +252,9 @@ fn step(
                     weighting = Weighting::Uniform;
                 }
                 Missing::Type(ty) => choice = Choice { ty, reason: Reason::ImportanceMissing, ..choice },
-                Missing::Refuse => problems.without_importance.push(k.name.clone()),
+                Missing::Refuse => problems.without_importance.push(k.name.escape_debug().to_string()),
                 Missing::AsLlama if wants => {
-                    problems.without_importance.push(format!("{} ({})", k.name, choice.ty));
+                    problems.without_importance.push(format!("{} ({})", k.name.escape_debug(), choice.ty));
                 }
                 Missing::AsLlama | Missing::Uniform => {}
             }

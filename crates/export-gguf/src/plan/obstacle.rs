@@ -22,7 +22,7 @@ impl Obstacles {
             _ if t.decodable && matches!(t.ty, GgmlType::F32 | GgmlType::F16 | GgmlType::BF16) => return,
             _ => &mut self.unreadable,
         };
-        list.push((t.name.clone(), t.ty));
+        list.push((t.name.escape_debug().to_string(), t.ty));
     }
 
     /// Refuses the model if anything was noted. `advice` says how to have it another way.

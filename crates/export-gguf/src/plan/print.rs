@@ -30,7 +30,7 @@ pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let shape = |dims: &[u64]| dims.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
     let shapes: Vec<String> = plan.steps.iter().map(|s| shape(&s.dims)).collect();
     // A longer name sticks out.
-    let names = plan.steps.iter().map(|s| s.name.chars().count()).filter(|n| *n <= 100).max();
+    let names = plan.steps.iter().map(|s| s.name.escape_debug().count()).filter(|n| *n <= 100).max();
     let names = names.unwrap_or(0).max(4);
     let wide = shapes.iter().map(String::len).max().unwrap_or(0).max(5);
     let header = ["name", "shape", "from", "to", "before", "after"];
@@ -41,7 +41,10 @@ pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "{:names$}  {shape:>wide$}  {:>7} -> {:7}  {before:>10}  {after:>10}  {}",
-            s.name, s.from, s.to, s.why
+            s.name.escape_debug().to_string(),
+            s.from,
+            s.to,
+            s.why
         )?;
     }
     let (before, after) = plan.bytes();
@@ -55,8 +58,8 @@ pub fn write_text(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     )?;
     for edit in &plan.keys {
         match edit.key_value() {
-            (key, Some(value)) => writeln!(out, "{key} = {value}")?,
-            (key, None) => writeln!(out, "{key} removed")?,
+            (key, Some(value)) => writeln!(out, "{} = {value}", key.escape_debug())?,
+            (key, None) => writeln!(out, "{} removed", key.escape_debug())?,
         }
     }
     write_notes(plan, out)

@@ -58,17 +58,71 @@ fn the_summary_is_there_for_machines_too() {
 fn patterns_that_decide_about_nothing_are_noted() {
     let place = Place::new();
     place.write("in.gguf", &mixed());
-    let types = ["--tensor-type", "no_such=q4_0", "--tensor-type", "weight=q8_0"];
+    let types = ["no_such=q4_0", "weight=q8_0", "weight=q4_0"].map(|t| ["--tensor-type", t]).concat();
     let mix = [&["--from-gguf", "in.gguf", "--out", "o.gguf", "--mix", "q5_0"][..], &types].concat();
-    let note = "note: --tensor-type 'no_such' decides about no tensor\n";
+    let notes =
+        ["no_such=Q4_0", "weight=Q4_0"].map(|t| format!("--tensor-type '{t}' decides about no tensor"));
     for more in [&["--dry-run"][..], &[]] {
         let ran = place.run(&[&mix[..], more].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
-        assert_eq!((ran.out.matches("note: ").count(), ran.out.contains(note)), (1, true), "{}", ran.out);
+        let found: Vec<&str> = ran.out.lines().filter_map(|l| l.strip_prefix("note: ")).collect();
+        assert_eq!(found, notes);
     }
     let ran = place.run(&[&mix[..], &["--dry-run", "--json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(json["notes"], serde_json::json!(["--tensor-type 'no_such' decides about no tensor"]));
+    assert_eq!(json["notes"], serde_json::json!(notes));
+}
+
+#[test]
+fn options_of_mixes_stand_beside_nothing_else() {
+    use clap::CommandFactory;
+    let place = Place::new();
+    let command = export_gguf::cli::Cli::command();
+    let of_mixes = command.get_arguments().filter(|a| {
+        let elsewhere = ["mix", "allow-requantize", "include-weights", "exclude-weights"];
+        a.get_help_heading().is_some_and(|h| h.starts_with("Mixes"))
+            && !elsewhere.contains(&a.get_long().unwrap_or_default())
+    });
+    let mut seen = 0;
+    for arg in of_mixes {
+        let name = arg.get_long().unwrap();
+        let value = match name {
+            "pure" | "leave-output-tensor" | "keep-split" => None,
+            "tensor-type" => Some("a=q8_0"),
+            "override-kv" => Some("a=int:1"),
+            "prune-layers" => Some("1"),
+            "imatrix-missing" => Some("uniform"),
+            "order" => Some("source"),
+            "tensor-type-file" | "imatrix-name" => Some("file"),
+            _ => Some("q8_0"),
+        };
+        let option = format!("--{name}");
+        let words: Vec<&str> = std::iter::once(option.as_str()).chain(value).collect();
+        for others in [
+            &["--from-gguf", "a", "--imatrix", "i", "--dtype", "q8_0"][..],
+            &["--from-gguf", "a", "--imatrix", "i", "--experts-dtype", "q8_0"],
+            &["--from-ptqtp", "a"],
+        ] {
+            let ran = place.run(&[others, &["--out", "b"], &words].concat());
+            assert_eq!(ran.code, 2, "{others:?} {words:?}: {}", ran.err);
+            assert!(ran.err.contains("cannot be used with"), "{others:?} {words:?}: {}", ran.err);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 3 * 12);
+}
+
+#[test]
+fn patterns_without_end_are_refused() {
+    let place = Place::new();
+    place.write("in.gguf", &mixed());
+    place.write("types.txt", &vec![b' '; (1 << 20) + 1]);
+    let mix = ["--from-gguf", "in.gguf", "--out", "o.gguf", "--mix", "q5_0", "--tensor-type-file"];
+    for file in ["types.txt", "/dev/zero"] {
+        let ran = place.run(&[&mix[..], &[file]].concat());
+        assert_eq!(ran.code, 2, "{file}: {}", ran.err);
+        assert!(ran.err.contains("longer than 1048576 bytes"), "{file}: {}", ran.err);
+    }
 }
 
 #[test]

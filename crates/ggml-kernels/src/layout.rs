@@ -29,7 +29,10 @@ pub(crate) trait FlatLayout: 'static {
     /// Fewest rows that are multiplied faster with [`word`]s, where an instruction set has it so.
     const WORD_ROWS: usize = usize::MAX;
     /// The scales of half `half`, if there are halves.
-    fn scale<I: Isa>(isa: I, unit: &[u8], half: usize) -> I::F;
+    #[inline(always)]
+    fn scale<I: Isa>(isa: I, unit: &[u8], _half: usize) -> I::F {
+        isa.widen(at(unit, 0))
+    }
     /// The minimums.
     fn min<I: Isa>(isa: I, _unit: &[u8]) -> I::F {
         isa.splat(0.0)
@@ -59,7 +62,10 @@ pub(crate) trait SuperLayout: 'static {
     /// Fewest rows that are multiplied faster with [`word`]s, where an instruction set has it so.
     const WORD_ROWS: usize = usize::MAX;
     /// The scales of the scales.
-    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F;
+    #[inline(always)]
+    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
+        isa.widen(at(unit, 0))
+    }
     /// The scales of the minimums.
     fn dmin<I: Isa>(isa: I, _unit: &[u8]) -> I::F {
         isa.splat(0.0)

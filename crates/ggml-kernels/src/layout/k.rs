@@ -74,11 +74,6 @@ macro_rules! with_mins {
         const MINS: bool = true;
 
         #[inline(always)]
-        fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
-            isa.widen(at(unit, 0))
-        }
-
-        #[inline(always)]
         fn dmin<I: Isa>(isa: I, unit: &[u8]) -> I::F {
             isa.widen(at(unit, 16))
         }
@@ -102,11 +97,6 @@ macro_rules! with_scales {
         const SUBS: usize = $subs;
 
         #[inline(always)]
-        fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
-            isa.widen(at(unit, 0))
-        }
-
-        #[inline(always)]
         fn scale_pairs<I: Isa>(isa: I, unit: &[u8], p: usize) -> I::I {
             isa.pairs_i8(at(unit, 16 + 16 * p))
         }
@@ -119,11 +109,6 @@ macro_rules! without_scales {
         const DATA: usize = 16;
         const SUBS: usize = 8;
         const SCALED: bool = false;
-
-        #[inline(always)]
-        fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
-            isa.widen(at(unit, 0))
-        }
 
         #[inline(always)]
         fn scale_pairs<I: Isa>(isa: I, _: &[u8], _: usize) -> I::I {
@@ -232,11 +217,6 @@ impl SuperLayout for Q2Kx8 {
     const CHUNK: usize = 64;
     const SUBS: usize = 16;
     const MINS: bool = true;
-
-    #[inline(always)]
-    fn d<I: Isa>(isa: I, unit: &[u8]) -> I::F {
-        isa.widen(at(unit, 0))
-    }
 
     #[inline(always)]
     fn dmin<I: Isa>(isa: I, unit: &[u8]) -> I::F {

@@ -51,11 +51,6 @@ impl FlatLayout for Q8x8 {
     const DATA: usize = 16;
 
     #[inline(always)]
-    fn scale<I: Isa>(isa: I, unit: &[u8], _: usize) -> I::F {
-        isa.widen(at(unit, 0))
-    }
-
-    #[inline(always)]
     fn level<I: Isa>(isa: I, _: I::B, data: &[u8], i: usize) -> I::B {
         isa.bytes(at(data, 32 * i))
     }
@@ -66,11 +61,6 @@ impl FlatLayout for Q4x8 {
     const OFFSET: i32 = 8;
     const UNIT: usize = 144;
     const DATA: usize = 16;
-
-    #[inline(always)]
-    fn scale<I: Isa>(isa: I, unit: &[u8], _: usize) -> I::F {
-        isa.widen(at(unit, 0))
-    }
 
     #[inline(always)]
     fn level<I: Isa>(isa: I, _: I::B, data: &[u8], i: usize) -> I::B {
@@ -84,11 +74,6 @@ impl FlatLayout for Iq4Nlx8 {
     const OFFSET: i32 = 128;
     const UNIT: usize = 144;
     const DATA: usize = 16;
-
-    #[inline(always)]
-    fn scale<I: Isa>(isa: I, unit: &[u8], _: usize) -> I::F {
-        isa.widen(at(unit, 0))
-    }
 
     #[inline(always)]
     fn level<I: Isa>(isa: I, table: I::B, data: &[u8], i: usize) -> I::B {
@@ -121,11 +106,6 @@ impl FlatLayout for Q41x8 {
     const MIN: bool = true;
 
     #[inline(always)]
-    fn scale<I: Isa>(isa: I, unit: &[u8], _: usize) -> I::F {
-        isa.widen(at(unit, 0))
-    }
-
-    #[inline(always)]
     fn min<I: Isa>(isa: I, unit: &[u8]) -> I::F {
         isa.widen(at(unit, 16))
     }
@@ -143,11 +123,6 @@ impl<const MIN: bool> FlatLayout for Q5x8<MIN> {
     const UNIT: usize = Self::DATA + 160;
     const DATA: usize = if MIN { 32 } else { 16 };
     const MIN: bool = MIN;
-
-    #[inline(always)]
-    fn scale<I: Isa>(isa: I, unit: &[u8], _: usize) -> I::F {
-        isa.widen(at(unit, 0))
-    }
 
     #[inline(always)]
     fn min<I: Isa>(isa: I, unit: &[u8]) -> I::F {
@@ -186,11 +161,6 @@ impl FlatLayout for Q1x8 {
     const DATA: usize = 16;
 
     #[inline(always)]
-    fn scale<I: Isa>(isa: I, unit: &[u8], _: usize) -> I::F {
-        isa.widen(at(unit, 0))
-    }
-
-    #[inline(always)]
     fn level<I: Isa>(isa: I, _: I::B, data: &[u8], i: usize) -> I::B {
         one(isa, data, i, 1)
     }
@@ -201,11 +171,6 @@ impl FlatLayout for Q2x8 {
     const OFFSET: i32 = 1;
     const UNIT: usize = 80;
     const DATA: usize = 16;
-
-    #[inline(always)]
-    fn scale<I: Isa>(isa: I, unit: &[u8], _: usize) -> I::F {
-        isa.widen(at(unit, 0))
-    }
 
     #[inline(always)]
     fn level<I: Isa>(isa: I, _: I::B, data: &[u8], i: usize) -> I::B {
